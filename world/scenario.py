@@ -1,0 +1,203 @@
+"""The interface a world is written against.
+
+A scenario is plain functions over plain data. Its state, actions, events and observation are dataclasses; from
+their fields and docstrings the platform derives the JSON schema that constrains a model, the encoding on the
+wire, the validation at the world's edge, the snapshots and the columns in SQL.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from ethnos.world.events import Event
+from ethnos.world.turn import Agent, Decision, Turn
+
+
+class Params(BaseModel):
+    """Base of a scenario's parameters: unknown keys and values out of range are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A group of founders that share a mind configuration and whatever `persona` sets for them."""
+
+    name: str
+    count: int
+    persona: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How one kind of event changes a conserved quantity: by `sign` times the event's `field`."""
+
+    event: type[Event]
+    field: str = "amount"
+    sign: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something heard: who said it, and what."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the platform tells each agent beside what the scenario shows it."""
+
+    heard: Mapping[int, Sequence[Message]]
+    """What it heard in the tick before, in the order of the record."""
+    outcome: Mapping[int, str]
+    """What became of its last action, in words; absent before its first."""
+
+
+class Mind(Protocol):
+    """Anything that turns a turn into a decision. May be a coroutine function where it has to wait."""
+
+    def decide(self, turn: Turn) -> Any:
+        """Return an action, a `Decision`, or an awaitable of either."""
+        ...
+
+
+class Tick(Protocol):
+    """One tick under way, as a scenario sees it."""
+
+    number: int
+    agents: Mapping[int, Agent]
+    """The living, by id, in order of birth."""
+    said: Sequence[tuple[int, str]]
+    """(agent id, text) of what was said so far in this tick, in order."""
+
+    def emit(self, event: Event) -> int:
+        """Put an event on the record; returns its `seq`."""
+        ...
+
+    def rng(self, purpose: str, agent: int = 0) -> np.random.Generator:
+        """Chance for one purpose in this tick; the same call gives the same draws."""
+        ...
+
+    def uniforms(self, purpose: str, places: Sequence[int] | np.ndarray) -> np.ndarray:
+        """One number in [0, 1) for each place (an id, a cell index), whatever other places are asked for."""
+        ...
+
+    def born(
+        self,
+        *,
+        cohort: str,
+        persona: Mapping[str, float | str],
+        name: str = "",
+        parent: Agent | None = None,
+        x: float | None = None,
+        y: float | None = None,
+    ) -> Agent:
+        """Add an agent, record its birth, return it. Without a name it is called `<name_prefix><id>`.
+
+        It is asked for its first decision in the next tick. Raises Refused if the name is not fit or taken.
+        """
+        ...
+
+    def died(self, agent: int, cause: str) -> None:
+        """Remove an agent and record its death."""
+        ...
+
+
+P = TypeVar("P", bound=Params)
+S = TypeVar("S")
+
+
+class Scenario(ABC, Generic[P, S]):
+    """The rules of one kind of world.
+
+    A tick: the agents `due` are shown what they `observe`; their decisions are resolved one after the other by
+    `act`, in an order drawn for the tick; what was said reaches its `audience`; then the world moves on by
+    itself in `advance`. Methods get the state and may change it in place; they keep nothing in `self` but the
+    parameters, use no clock and no generator but the tick's, and never iterate over a set.
+    """
+
+    Params: ClassVar[type[Any]] = Params
+    """Parameters: a subclass of `Params`; each field with default, range, and a docstring with unit and source."""
+    State: ClassVar[type[Any]]
+    """A dataclass of numbers, texts, lists, dicts, dataclasses and numpy arrays. It is what snapshots hold."""
+    Observation: ClassVar[type[Any]]
+    """A dataclass: all that an agent is shown in one turn."""
+    actions: ClassVar[tuple[type[Any], ...]]
+    """The dataclasses an agent chooses from; constraints as `Annotated[int, msgspec.Meta(ge=1)]`."""
+    neutral: ClassVar[Any]
+    """What an agent does that is late, fails or asks for what the rules refuse: an action that cannot fail."""
+    events: ClassVar[tuple[type[Event], ...]] = ()
+    """The kinds of event this world adds to the platform's."""
+    minds: ClassVar[Mapping[str, type[Any]]]
+    """Scripted minds by name: dataclasses whose fields are their settings, with a `decide(turn)`."""
+    conserved: ClassVar[Mapping[str, Sequence[Flow]]] = {}
+    """For each conserved quantity the flows that account for every change of its stock."""
+    name_prefix: ClassVar[str] = "agent"
+
+    def __init__(self, params: P) -> None:
+        self.params = params
+
+    @abstractmethod
+    def setup(self, cohorts: Sequence[Cohort], tick: Tick) -> S:
+        """Make the world of tick 0: call `tick.born` for each founder, emit what is there, return the state."""
+
+    def due(self, state: S, agents: Mapping[int, Agent]) -> Iterable[int]:
+        """Ids of the agents to be asked in the coming tick. All of them, unless the scenario takes turns."""
+        return agents.keys()
+
+    @abstractmethod
+    def observe(self, state: S, agents: Sequence[Agent], news: News) -> list[Any]:
+        """An `Observation` for each of `agents`, in that order. Called once a tick for all: vectorise here."""
+
+    @abstractmethod
+    def act(self, state: S, agent: Agent, action: Any, tick: Tick) -> str | None:
+        """Carry out one agent's action; may return what became of it, in words for the agent.
+
+        Raise `Refused(reason)` before changing anything if the rules forbid it: the refusal is recorded and
+        the neutral action is carried out instead.
+        """
+
+    def audience(self, state: S, speaker: Agent, agents: Mapping[int, Agent]) -> Iterable[int]:
+        """Who hears what `speaker` says, in ascending order of id. Everybody else, unless the scenario narrows it."""
+        return (i for i in agents if i != speaker.id)
+
+    @abstractmethod
+    def advance(self, state: S, tick: Tick) -> None:
+        """What the world does by itself once all have acted: growth, decay, ageing, deaths, prices."""
+
+    def stocks(self, state: S) -> Mapping[str, float]:
+        """The present total of each conserved quantity."""
+        return {}
+
+    def over(self, state: S, agents: Mapping[int, Agent]) -> bool:
+        """Whether the world has come to an end before its last tick. When nobody lives, unless overridden."""
+        return not agents
+
+    def reach(self) -> float | None:
+        """How far one tick's influence can spread, in the scenario's own distance; None: to anybody.
+
+        A scheduler may run agents ahead of each other that are farther apart than this per tick.
+        """
+        return None
+
+
+__all__ = [
+    "Agent",
+    "Cohort",
+    "Decision",
+    "Event",
+    "Flow",
+    "Message",
+    "Mind",
+    "News",
+    "Params",
+    "Scenario",
+    "Tick",
+    "Turn",
+]
