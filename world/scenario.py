@@ -80,6 +80,10 @@ class Tick(Protocol):
         """Put an event on the record; returns its `seq`."""
         ...
 
+    def find(self, name: str) -> Agent:
+        """The living agent of that name. Raises Refused if there is none."""
+        ...
+
     def rng(self, purpose: str, agent: int = 0) -> np.random.Generator:
         """Chance for one purpose in this tick; the same call gives the same draws."""
         ...

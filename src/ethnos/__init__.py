@@ -1,0 +1,1 @@
+"""Ethnos: societies of language agents on the record."""
