@@ -1,0 +1,192 @@
+"""A run's directory: where things are, its manifest, and who may write.
+
+    society.yaml     what was asked for, every default written out
+    manifest.json    versions, seed, state, and the derived schema of its kinds of event
+    lock             held by the one process that writes
+    wal/             Arrow IPC segments; the newest is the open one
+    events/ decisions/ ticks/    sealed Parquet parts, named by their first and last tick
+    snapshots/       world state every so many ticks
+"""
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ethnos.errors import RecordDamaged, RunBusy, RunExists, RunNotFound, SocietyError
+from ethnos.record.schema import FORMAT, TABLES
+
+State = Literal["running", "finished", "stopped", "crashed"]
+
+
+class Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A column of the view of one kind of event."""
+
+    name: str
+    type: Literal["BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", "JSON"]
+    meaning: str = ""
+    unit: str = ""
+    common: bool = False
+    """Whether it is a column of `events`, too; otherwise it is a field of `data`."""
+
+
+class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of event."""
+
+    meaning: str
+    columns: list[Column]
+
+
+class Flow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a kind of event changes a conserved quantity."""
+
+    kind: str
+    field: str
+    sign: int
+
+
+class Manifest(msgspec.Struct):
+    """What a run says of itself. Holds nothing a reader has to trust: it is validated like any input."""
+
+    name: str
+    format: int
+    ethnos: str
+    scenario: str
+    seed: int
+    ticks: int
+    """How many ticks were asked for."""
+    created: datetime
+    state: Literal["running", "finished", "stopped"]
+    kinds: dict[str, Kind]
+    conserved: dict[str, list[Flow]]
+    versions: dict[str, str]
+    """Versions of the libraries on which draws and bytes depend."""
+    reason: str = ""
+    """Why it ended, in words."""
+    digest: str = ""
+    """Digest at its end; empty while it runs."""
+    tick: int = -1
+    """The last tick at its end."""
+
+
+def runs_folder() -> Path:
+    """Where runs live: $ETHNOS_RUNS_DIR, else ./runs."""
+    return Path(os.environ.get("ETHNOS_RUNS_DIR") or "runs")
+
+
+class RunDirectory:
+    """The paths and the manifest of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self.society = path / "society.yaml"
+        self.manifest_path = path / "manifest.json"
+        self.wal = path / "wal"
+        self.snapshots = path / "snapshots"
+
+    @classmethod
+    def create(cls, path: Path, society: str, manifest: Manifest) -> "RunDirectory":
+        """Make a new run. Raises RunExists if anything of that name is there, SocietyError for an unfit name."""
+        if not re.fullmatch(r"\w[\w.\-]{0,99}", path.name):
+            raise SocietyError(f"{path.name!r} cannot name a run: use letters, digits, '.', '-' and '_'")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        run = cls(path)
+        try:
+            path.mkdir()
+        except FileExistsError:
+            raise RunExists(f"there is a run named {path.name!r} in {path.parent}; choose another --name") from None
+        try:
+            for folder in (run.wal, run.snapshots, *(path / t for t in TABLES)):
+                folder.mkdir()
+            write_durably(run.society, society.encode())
+            run.write_manifest(manifest)
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        return run
+
+    @classmethod
+    def find(cls, name: str | Path) -> "RunDirectory":
+        """The run of that name in the runs folder, or at that path. Raises RunNotFound."""
+        for path in (Path(name), runs_folder() / name):
+            if (path / "manifest.json").is_file():
+                return cls(path)
+        raise RunNotFound(f"no run named {str(name)!r} in {runs_folder()}; `ethnos runs` lists them")
+
+    def parts(self, table: str) -> list[Path]:
+        """The sealed parts of a table, in order."""
+        return sorted((self.path / table).glob("*.parquet"))
+
+    def segments(self) -> list[Path]:
+        """The segments of the write-ahead log, in order."""
+        return sorted(self.wal.glob("*.arrows"))
+
+    def manifest(self) -> Manifest:
+        """Raises RecordDamaged if there is none to be understood."""
+        try:
+            manifest = msgspec.json.decode(self.manifest_path.read_bytes(), type=Manifest)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise RecordDamaged(f"{self.manifest_path} is not a manifest: {error}") from None
+        if manifest.format != FORMAT:
+            raise RecordDamaged(
+                f"run {self.name} has record format {manifest.format}, this version of Ethnos reads {FORMAT}"
+            )
+        return manifest
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        write_durably(self.manifest_path, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+
+    def state(self) -> State:
+        """What the manifest says, and `crashed` if it says `running` but nobody holds the lock."""
+        said = self.manifest().state
+        return "crashed" if said == "running" and not self.is_locked() else said
+
+    def is_locked(self) -> bool:
+        try:
+            with self.lock():
+                return False
+        except RunBusy:
+            return True
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the one writer. Raises RunBusy. The lock goes with the process that holds it."""
+        with (self.path / "lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunBusy(f"run {self.name} is being written by another process") from None
+            yield
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a whole file: readers see the old one or the new one, also after a crash."""
+    aside = path.with_name(f".{path.name}.aside")
+    with aside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    put_in_place(aside, path)
+
+
+def put_in_place(aside: Path, path: Path) -> None:
+    """Rename a finished, fsynced file to its name, and make the name durable."""
+    aside.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def now() -> datetime:
+    """The wall clock: for provenance only, never in anything a digest covers."""
+    return datetime.now(UTC)

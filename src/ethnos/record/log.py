@@ -1,0 +1,216 @@
+"""Writing the record: a tick is committed once its row of the write-ahead log is on disk.
+
+A segment of the log is an Arrow IPC stream with one record batch per tick. A full segment is sealed into one
+Parquet part per table, in the background, and then deleted. What a crash tore off the end of the newest segment
+was never committed; opening the log again seals what is whole and starts a new segment.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ethnos.errors import RecordFull
+from ethnos.record import digest
+from ethnos.record.directory import RunDirectory, now, put_in_place
+from ethnos.record.schema import DECISIONS, EVENTS, TABLES, TICKS, decisions_batch, events_batch, wal_schema
+from ethnos.world.world import Step
+
+SEAL_ROWS = 200_000
+"""Events and decisions in a segment before it is sealed: a Parquet part of some 4 MB."""
+SEAL_TICKS = 5_000
+
+_WAL = wal_schema()
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class Log:
+    """The one writer of a run's record. Use as a context manager; holds the run's lock."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self.run = run
+        self.tick = -1
+        """The last committed tick."""
+        self.digest = digest.START
+        """The digest up to and including it."""
+        self._segment: _Segment | None = None
+        self._sealing: Future[None] | None = None
+        self._sealer = ThreadPoolExecutor(1, thread_name_prefix="seal")
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Log":
+        """Take the lock, cut a torn tail, seal what is whole. Raises RunBusy, RecordFull."""
+        self._stack.enter_context(self.run.lock())
+        with _disk(self):
+            for path in self.run.segments():
+                seal(self.run, path, list(read_segment(path)))
+        parts = self.run.parts("ticks")
+        if parts:
+            last = pq.read_table(parts[-1], columns=["tick", "digest"]).to_pylist()[-1]
+            self.tick, self.digest = last["tick"], last["digest"]
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            if self._segment is not None:
+                with suppress(OSError):
+                    self._segment.close()
+            self._sealer.shutdown()
+        finally:
+            self._stack.close()
+
+    def commit(self, step: Step, observations: dict[int, str], elapsed_ms: float) -> str:
+        """Put one tick on disk; returns the digest up to it. Raises RecordFull: then it is not committed."""
+        events = events_batch(step)
+        decisions = decisions_batch(step, observations)
+        chained = digest.extend(self.digest, events)
+        first = step.events[0][0] if step.events else step.next_seq
+        outcomes = [d.outcome for d in step.decisions]
+        ticks = pa.RecordBatch.from_pylist(
+            [
+                {
+                    "tick": step.tick,
+                    "first_seq": first,
+                    "events": len(step.events),
+                    "population": step.population,
+                    "decisions": len(outcomes),
+                    **{o: outcomes.count(o) for o in ("rejected", "late", "failed")},
+                    "stocks": msgspec.json.encode(step.stocks).decode(),
+                    "digest": chained,
+                    "committed": now(),
+                    "elapsed": elapsed_ms,
+                }
+            ],
+            schema=TICKS,
+        )
+        with _disk(self):
+            if self._sealing is not None and self._sealing.done():
+                self._sealing.result()
+                self._sealing = None
+            if self._segment is None:
+                self._segment = _Segment(self.run.wal / f"{step.tick:010d}.arrows")
+            self._segment.append(step.tick, {"events": events, "decisions": decisions, "ticks": ticks})
+        self.tick, self.digest = step.tick, chained
+        if self._segment.rows >= SEAL_ROWS or self._segment.ticks >= SEAL_TICKS:
+            self._seal_in_background()
+        return chained
+
+    def _seal_in_background(self) -> None:
+        """Start sealing the open segment. Waits for the one before, so at most two are ever open."""
+        with _disk(self):
+            if self._sealing is not None:
+                self._sealing.result()
+            assert self._segment is not None
+            segment, self._segment = self._segment, None
+            segment.close()
+            self._sealing = self._sealer.submit(seal, self.run, segment.path, segment.batches)
+
+    def seal(self) -> None:
+        """Seal everything; what a finished run does last."""
+        if self._segment is not None:
+            self._seal_in_background()
+        with _disk(self):
+            if self._sealing is not None:
+                self._sealing.result()
+                self._sealing = None
+
+
+class _Segment:
+    """The open segment of the log."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = 0
+        self.batches: list[pa.RecordBatch] = []
+        self._file: BinaryIO = path.open("xb", buffering=1 << 20)
+        self._writer = pa.ipc.new_stream(self._file, _WAL)
+
+    @property
+    def ticks(self) -> int:
+        return len(self.batches)
+
+    def append(self, tick: int, tables: dict[str, pa.RecordBatch]) -> None:
+        lists = [
+            pa.ListArray.from_arrays(pa.array([0, b.num_rows], pa.int32()), b.to_struct_array())
+            for b in tables.values()
+        ]
+        lists = [a.cast(f.type) for a, f in zip(lists, list(_WAL)[1:], strict=True)]
+        batch = pa.RecordBatch.from_arrays([pa.array([tick], pa.int64()), *lists], schema=_WAL)
+        self._writer.write_batch(batch)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.batches.append(batch)
+        self.rows += tables["events"].num_rows + tables["decisions"].num_rows
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.close()
+
+
+def read_segment(path: Path) -> Iterator[pa.RecordBatch]:
+    """The whole ticks of a segment, also while it is being written; ends without an error where it is torn."""
+    try:
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            if stream.schema.names != _WAL.names:
+                return
+            yield from stream
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError, EOFError, StopIteration):
+        return
+
+
+def unpack(batches: list[pa.RecordBatch], table: str) -> pa.Table:
+    """The rows of one table out of segments' batches."""
+    schema = TABLES[table]
+    rows = [pa.RecordBatch.from_struct_array(b.column(table).flatten()).cast(schema) for b in batches]
+    return pa.Table.from_batches(rows, schema)
+
+
+def seal(run: RunDirectory, segment: Path, batches: list[pa.RecordBatch]) -> None:
+    """Write a segment's ticks as Parquet parts and delete it.
+
+    `events` first and `ticks` last: whoever finds a tick in `ticks` finds its events. Doing it again after a
+    crash writes the same parts again.
+    """
+    if batches:
+        first, last = batches[0]["tick"][0].as_py(), batches[-1]["tick"][0].as_py()
+        for table in ("events", "decisions", "ticks"):
+            write_part(run.path / table / f"{first:010d}-{last:010d}.parquet", unpack(batches, table))
+    segment.unlink(missing_ok=True)
+
+
+def write_part(path: Path, table: pa.Table) -> None:
+    """Write one Parquet file so that it is whole or not there."""
+    aside = path.with_suffix(".aside")
+    with aside.open("wb") as file:
+        pq.write_table(table, file, compression="zstd", row_group_size=100_000)
+        file.flush()
+        os.fsync(file.fileno())
+    put_in_place(aside, path)
+
+
+class _disk:
+    """Turns `no space left` into RecordFull."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise RecordFull(
+                f"the disk under {self._log.run.path} is full; the record is valid up to tick {self._log.tick}. "
+                "Free some space, then resume the run"
+            ) from error
+
+
+__all__ = ["DECISIONS", "EVENTS", "Log", "read_segment", "seal", "unpack"]
