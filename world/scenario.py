@@ -147,6 +147,10 @@ class Scenario(ABC, Generic[P, S]):
     def __init__(self, params: P) -> None:
         self.params = params
 
+    def impossible(self, cohorts: Sequence[Cohort]) -> Iterable[str]:
+        """What makes these parameters and founders impossible together, in words; nothing if they are fine."""
+        return ()
+
     @abstractmethod
     def setup(self, cohorts: Sequence[Cohort], tick: Tick) -> S:
         """Make the world of tick 0: call `tick.born` for each founder, emit what is there, return the state."""
