@@ -1,0 +1,1 @@
+"""Inference for a whole society: one pool that batches over agents and drives engines."""
