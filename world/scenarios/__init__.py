@@ -1,0 +1,58 @@
+"""The worlds, each in a module or a package of its own, prose first."""
+
+import importlib
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ethnos.errors import SocietyError
+from ethnos.world.scenario import Scenario
+
+BUILT_IN = {
+    "terra": "ethnos.world.scenarios.terra:Terra",
+}
+"""The worlds that come with Ethnos, by name."""
+
+
+def find(name: str) -> type[Scenario[Any, Any]]:
+    """The scenario called `name`: one of `BUILT_IN`, or `module:Class` on the path or in the current folder.
+
+    >>> find("terra").__name__
+    'Terra'
+    """
+    where = BUILT_IN.get(name, name)
+    module, colon, attribute = where.partition(":")
+    if not colon:
+        raise SocietyError(f"no scenario {name!r}{_hint(name, list(BUILT_IN))}; or give module:Class")
+    found: Any = getattr(_module(module, name), attribute, None)
+    if not _is_scenario(found):
+        raise SocietyError(f"{module} has no scenario {attribute!r}{_near(module, attribute)}")
+    return found  # type: ignore[no-any-return]
+
+
+def _is_scenario(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, Scenario) and thing is not Scenario
+
+
+def _module(module: str, name: str) -> Any:
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.append(here)
+    try:
+        return importlib.import_module(module)
+    except (ImportError, ValueError) as error:
+        raise SocietyError(f"scenario {name!r}: {error}") from error
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+def _near(module: str, attribute: str) -> str:
+    return _hint(attribute, [n for n, v in vars(sys.modules[module]).items() if _is_scenario(v)])
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f", did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}" if known else ""
