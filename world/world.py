@@ -19,7 +19,8 @@ from ethnos.world.scenario import Cohort, Message, News, Scenario
 from ethnos.world.spec import Row, ScenarioSpec, fit_name, fit_text
 from ethnos.world.turn import Agent
 
-Status = Literal["answered", "late", "failed"]
+Status = Literal["answered", "late", "failed", "refused"]
+"""How a decision arrived; `refused`: too large to be taken in."""
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class Answer:
     memory: bytes | None = None
     status: Status = "answered"
     reason: str = ""
-    """What went wrong, if status is `failed`."""
+    """What went wrong, if status is `failed` or `refused`."""
     mind: str = ""
     latency_ms: float = 0.0
     how: bytes = b""
@@ -61,6 +62,7 @@ class Step:
     decisions: list[Resolved]
     stocks: dict[str, float]
     population: int
+    next_seq: int
 
 
 @dataclass
@@ -154,6 +156,8 @@ class World:
             tick.emit(Failed(agent.id, answer.reason[:MAX_REASON_CHARS]))
             return self._fall_back(tick, agent, answer, "failed", answer.reason[:MAX_REASON_CHARS])
         try:
+            if answer.status == "refused":
+                raise Refused(answer.reason)
             _take_in(agent, answer.memory)
             if answer.message:
                 tick.say(agent.id, fit_text(answer.message, MAX_MESSAGE_CHARS))
@@ -190,7 +194,7 @@ class World:
     def _close(self, tick: "_Tick", decisions: list[Resolved]) -> Step:
         self.now.tick = tick.number
         stocks = dict(self.scenario.stocks(self.now.state))
-        return Step(tick.number, tick.rows, decisions, stocks, len(self.agents))
+        return Step(tick.number, tick.rows, decisions, stocks, len(self.agents), self.now.next_seq)
 
     def snapshot(self) -> bytes:
         """The world as MessagePack, the same bytes for the same world. `restore` takes it back."""

@@ -46,7 +46,7 @@ DECISIONS = pa.schema(
         _column("args", pa.string(), "its arguments as asked for, as a JSON object", null=False),
         _column("message", pa.string(), "what it wanted to say aloud; empty: nothing", null=False),
         _column("memory", pa.string(), "the mind's new state as JSON; null: unchanged"),
-        _column("status", pa.string(), "how it arrived: answered, late, failed", null=False),
+        _column("status", pa.string(), "how it arrived: answered, late, failed, refused", null=False),
         _column("outcome", pa.string(), "what became of it: done, rejected, late, failed, void", null=False),
         _column("reason", pa.string(), "why, in the words the agent is told", null=False),
         _column("resolved", pa.string(), "the kind of action that was carried out", null=False),

@@ -1,0 +1,72 @@
+"""The world's edge: what came from outside becomes an `Answer`, bounded and in valid UTF-8, or says why not.
+
+What passes here is exactly what is recorded, so a replay sees what the world saw. Whether an action makes sense
+is for the rules to say, later.
+"""
+
+from ethnos.world.limits import (
+    MAX_ACTION_BYTES,
+    MAX_HOW_BYTES,
+    MAX_KIND_CHARS,
+    MAX_MEMORY_BYTES,
+    MAX_MESSAGE_CHARS,
+    MAX_REASON_CHARS,
+)
+from ethnos.world.world import Answer, Status
+
+
+def receive(
+    agent_id: int,
+    action: str,
+    args: bytes,
+    *,
+    message: str = "",
+    memory: bytes | None = None,
+    failure: str = "",
+    latency_ms: float = 0.0,
+    how: bytes = b"",
+    mind: str = "",
+) -> Answer:
+    """The answer an agent gave. What is too large is dropped and the answer marked as refused."""
+    status: Status = "failed" if failure else "answered"
+    reason = _valid(failure[:MAX_REASON_CHARS])
+    too_large = _too_large(args, message, memory)
+    if too_large:
+        status, reason = "refused", too_large
+        args, message, memory = b"{}", "", None
+    return Answer(
+        agent_id=agent_id,
+        action=_valid(action[:MAX_KIND_CHARS]),
+        args=_utf8(args),
+        message=_valid(message),
+        memory=None if memory is None else _utf8(memory),
+        status=status,
+        reason=reason,
+        mind=mind,
+        latency_ms=latency_ms,
+        how=_utf8(how) if len(how) <= MAX_HOW_BYTES else b"",
+    )
+
+
+def _too_large(args: bytes, message: str, memory: bytes | None) -> str:
+    if len(args) > MAX_ACTION_BYTES:
+        return f"an action of more than {MAX_ACTION_BYTES} bytes"
+    if len(message) > MAX_MESSAGE_CHARS:
+        return f"a message of more than {MAX_MESSAGE_CHARS} characters"
+    if memory is not None and len(memory) > MAX_MEMORY_BYTES:
+        return f"a memory of more than {MAX_MEMORY_BYTES} bytes"
+    return ""
+
+
+def clip(data: bytes, limit: int) -> bytes:
+    """At most one byte more than allowed: enough to be refused, too little to choke on."""
+    return data[: limit + 1]
+
+
+def _utf8(data: bytes) -> bytes:
+    return data if data.isascii() else data.decode("utf-8", "replace").encode()
+
+
+def _valid(text: str) -> str:
+    """Without lone surrogates, which no file and no wire takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,93 @@
+"""Where agents live: which host has whom, and the stream to each host."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ethnos.wire.v1 import world_pb2 as wire
+from ethnos.world.turn import Agent
+
+BATCH = 256
+"""Observations in one message: small enough that an actor starts thinking while the next ones are prepared."""
+
+
+@dataclass
+class Host:
+    """One actor's place at the world: it may be connected, and agents live there."""
+
+    number: int
+    agents: set[int] = field(default_factory=set)
+    """Ids; membership only, never iterated in an order that matters."""
+    incarnation: int = -1
+    outgoing: asyncio.Queue[wire.ToHost] | None = None
+    """What the stream is to send; None while nobody is connected."""
+
+    @property
+    def connected(self) -> bool:
+        return self.outgoing is not None
+
+    def send(self, message: wire.ToHost) -> None:
+        """Hand over to the stream, if there is one; a host that comes back is told everything anew."""
+        if self.outgoing is not None:
+            self.outgoing.put_nowait(message)
+
+
+class Placement:
+    """Decides which host a new agent lives on. The same agents always get the same decisions, wherever they live."""
+
+    def __init__(self, agents_per_actor: int, most_hosts: int) -> None:
+        self.agents_per_actor = agents_per_actor
+        self.most_hosts = most_hosts
+        """Once there are as many hosts, they take more agents than `agents_per_actor`."""
+        self.hosts: list[Host] = []
+        self._home: dict[int, Host] = {}
+
+    def home(self, agent: int) -> Host:
+        return self._home[agent]
+
+    def place(self, agent: int) -> Host:
+        """A host with room, a new one, or the one with the fewest agents."""
+        host = next((h for h in self.hosts if len(h.agents) < self.agents_per_actor), None)
+        if host is None and len(self.hosts) < self.most_hosts:
+            host = Host(len(self.hosts))
+            self.hosts.append(host)
+        if host is None:
+            host = min(self.hosts, key=lambda h: (len(h.agents), h.number))
+        host.agents.add(agent)
+        self._home[agent] = host
+        return host
+
+    def remove(self, agent: int) -> Host:
+        host = self._home.pop(agent)
+        host.agents.discard(agent)
+        return host
+
+
+def adopt(agents: Iterable[Agent]) -> wire.ToHost:
+    """The message that hands agents to a host."""
+    return wire.ToHost(adopt=wire.Adopt(agents=[agent_message(a) for a in agents]))
+
+
+def agent_message(agent: Agent) -> wire.Agent:
+    return wire.Agent(
+        id=agent.id,
+        name=agent.name,
+        cohort=agent.cohort,
+        persona=msgspec.json.encode(agent.persona),
+        parent=agent.parent,
+        generation=agent.generation,
+        born=agent.born,
+        memory=agent.memory,
+    )
+
+
+def show(tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Iterable[wire.ToHost]:
+    """The messages that show a host's agents what they observe."""
+    for i in range(0, len(ids), BATCH):
+        yield wire.ToHost(
+            observations=wire.Observations(
+                tick=tick, agent_ids=ids[i : i + BATCH], observations=observations[i : i + BATCH]
+            )
+        )

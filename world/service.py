@@ -1,0 +1,412 @@
+"""The world-state service: one world, served over gRPC to the actors its agents live in and to whoever watches."""
+
+import asyncio
+import hmac
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import msgspec
+
+from ethnos.errors import ClusterError, EthnosError
+from ethnos.record.directory import RunDirectory
+from ethnos.record.log import Log
+from ethnos.society import Society
+from ethnos.wire.v1 import control_pb2 as control
+from ethnos.wire.v1 import control_pb2_grpc, world_pb2_grpc
+from ethnos.wire.v1 import world_pb2 as wire
+from ethnos.world.clock import Clock
+from ethnos.world.edge import receive
+from ethnos.world.hosts import Host, Placement, adopt, agent_message, show
+from ethnos.world.limits import MAX_STREAM_BYTES
+from ethnos.world.world import Answer, Step
+
+Phase = control.Status.Phase
+
+HOST_PATIENCE_S = 300.0
+"""How long a tick waits for an actor that is not there before the run is given up."""
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_STREAM_BYTES),
+    ("grpc.max_send_message_length", MAX_STREAM_BYTES),
+    ("grpc.so_reuseport", 0),
+]
+
+
+@dataclass
+class _Asked:
+    """The questions of the tick under way."""
+
+    tick: int
+    observations: dict[int, bytes]
+    waiting: dict[int, set[int]]
+    """Host number to the ids it still owes a decision for."""
+    deadline: dict[int, float] = field(default_factory=dict)
+    """Host number to the monotonic time at which its agents are late; counts from when they were shown."""
+    answers: dict[int, Answer] = field(default_factory=dict)
+    shown_at: float = 0.0
+
+
+class WorldService:
+    """Serves one run. `run` returns when it is over; everything else is called by gRPC or by the clock."""
+
+    def __init__(self, run: RunDirectory, society: Society, placement: Placement, token: str) -> None:
+        self.run_directory = run
+        self.society = society
+        self.placement = placement
+        self.phase: control.Status.Phase.ValueType = Phase.PHASE_STARTING
+        self.reason = ""
+        self._token = token
+        self._clock: Clock | None = None
+        self._asked: _Asked | None = None
+        self._news = asyncio.Event()
+        self._changed = asyncio.Condition()
+        self._paused = False
+        self._credit = 0
+        self._stop_reason = ""
+        self._wake = asyncio.Event()
+        self._over = asyncio.Event()
+
+    async def run(self, bind: str, announce: Callable[[int], None]) -> str:
+        """Serve on `bind`:some port (told to `announce`) until the run is over. Returns why it ended.
+
+        Raises RunBusy, RecordDamaged, RecordFull, ClusterError; the record is valid whatever happens.
+        """
+        server = grpc.aio.server(options=_OPTIONS, interceptors=[_Bearer(self._token)])
+        world_pb2_grpc.add_WorldServicer_to_server(_WorldEdge(self), server)
+        control_pb2_grpc.add_ControlServicer_to_server(_ControlEdge(self), server)
+        port = server.add_insecure_port(f"{bind}:0")
+        with Log(self.run_directory) as log:
+            self._clock = Clock(self.society, log)
+            await server.start()
+            try:
+                self._clock.recover()
+                self._place_all()
+                announce(port)
+                return await self._live(log)
+            finally:
+                await self._say_goodbye()
+                await server.stop(grace=1.0)
+
+    async def _live(self, log: Log) -> str:
+        assert self._clock is not None
+        try:
+            reason = await self._clock.run(self, self._gate)
+            log.seal()
+        except EthnosError as error:
+            self.phase, self.reason = Phase.PHASE_FAILED, str(error)
+            raise
+        stopped = reason == "stopped"
+        self.reason = self._stop_reason if stopped else reason
+        manifest = self.run_directory.manifest()
+        manifest.state = "stopped" if stopped else "finished"
+        manifest.reason, manifest.digest, manifest.tick = self.reason, log.digest, log.tick
+        self.run_directory.write_manifest(manifest)
+        self.phase = Phase.PHASE_STOPPED if stopped else Phase.PHASE_FINISHED
+        return self.reason
+
+    async def _say_goodbye(self) -> None:
+        for host in self.placement.hosts:
+            host.send(wire.ToHost(end=wire.End(reason=self.reason)))
+        self._over.set()
+        await self._publish()
+        await asyncio.sleep(0.05)
+
+    async def _gate(self) -> bool:
+        """Wait while paused; False to stop."""
+        while self._paused and not self._credit and not self._stop_reason:
+            self.phase = Phase.PHASE_PAUSED
+            await self._publish()
+            self._wake.clear()
+            await self._wake.wait()
+        self._credit = max(0, self._credit - 1)
+        if not self._stop_reason:
+            self.phase = Phase.PHASE_RUNNING
+        return not self._stop_reason
+
+    # the clock's side
+
+    async def ask(self, tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Mapping[int, Answer]:
+        """Show everybody what they see and gather what they decide, until all have or are late."""
+        asked = _Asked(tick, dict(zip(ids, observations, strict=True)), {}, shown_at=time.monotonic())
+        for i in ids:
+            asked.waiting.setdefault(self.placement.home(i).number, set()).add(i)
+        self._asked = asked
+        for number in asked.waiting:
+            self._show(self.placement.hosts[number])
+        missing_since = time.monotonic()
+        while asked.waiting:
+            if all(n in asked.deadline for n in asked.waiting):
+                missing_since = time.monotonic()
+            elif time.monotonic() - missing_since > HOST_PATIENCE_S:
+                raise ClusterError(f"an actor did not come within {HOST_PATIENCE_S:.0f} s at tick {tick}")
+            await self._wait_for_news(min(asked.deadline.values(), default=missing_since + HOST_PATIENCE_S))
+            self._expire(asked)
+        self._asked = None
+        return asked.answers
+
+    async def _wait_for_news(self, until: float) -> None:
+        self._news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                await self._news.wait()
+
+    def _expire(self, asked: _Asked) -> None:
+        now = time.monotonic()
+        for number in [n for n, t in asked.deadline.items() if t <= now and n in asked.waiting]:
+            for i in sorted(asked.waiting.pop(number)):
+                elapsed = self.society.decision_deadline * 1000
+                asked.answers[i] = Answer(i, status="late", latency_ms=elapsed, mind=self._mind(i))
+
+    def _show(self, host: Host) -> None:
+        """Show a host's agents what they still owe a decision for."""
+        asked = self._asked
+        if asked is None or not host.connected or host.number not in asked.waiting:
+            return
+        ids = sorted(asked.waiting[host.number])
+        for message in show(asked.tick, ids, [asked.observations[i] for i in ids]):
+            host.send(message)
+        asked.deadline[host.number] = time.monotonic() + self.society.decision_deadline
+
+    async def committed(self, step: Step) -> None:
+        """Give newborns a home, let the dead go, tell watchers."""
+        assert self._clock is not None
+        agents = self._clock.world.agents
+        for gone in [i for i in self._living if i not in agents]:
+            host = self.placement.remove(gone)
+            host.send(wire.ToHost(release=wire.Release(agent_ids=[gone])))
+        for i in [i for i in agents if i not in self._living]:
+            self.placement.place(i).send(adopt([agents[i]]))
+        self._living = dict.fromkeys(agents)
+        await self._publish()
+
+    def _place_all(self) -> None:
+        assert self._clock is not None
+        self._living = dict.fromkeys(self._clock.world.agents)
+        for i in self._living:
+            self.placement.place(i)
+
+    def _mind(self, agent: int) -> str:
+        assert self._clock is not None
+        mind = self.society.mind_of(self._clock.world.agents[agent].cohort)
+        return f"{mind.kind}/{mind.name}"
+
+    # the hosts' side
+
+    def connect(self, hello: wire.Hello) -> Host | None:
+        """Take a host in; None if a later incarnation of it is known, or there is no such host."""
+        if hello.host >= len(self.placement.hosts) or self._clock is None:
+            return None
+        host = self.placement.hosts[hello.host]
+        if hello.incarnation <= host.incarnation:
+            return None
+        host.incarnation = hello.incarnation
+        host.send(wire.ToHost(end=wire.End(reason="replaced")))
+        host.outgoing = asyncio.Queue()
+        agents = self._clock.world.agents
+        host.send(adopt([agents[i] for i in sorted(host.agents)]))
+        self._show(host)
+        self._news.set()
+        return host
+
+    def disconnect(self, host: Host, incarnation: int) -> None:
+        """A stream broke. Its agents' time stands still until somebody takes the host over."""
+        if host.incarnation != incarnation:
+            return
+        host.outgoing = None
+        if self._asked is not None:
+            self._asked.deadline.pop(host.number, None)
+            self._news.set()
+
+    def decided(self, host: Host, incarnation: int, decisions: wire.Decisions) -> None:
+        """Take decisions in. Stale and doubled ones, and those of agents that live elsewhere, are dropped."""
+        asked = self._asked
+        if asked is None or decisions.tick != asked.tick or host.incarnation != incarnation:
+            return
+        owed = asked.waiting.get(host.number, set())
+        for d in decisions.decisions:
+            if d.agent_id not in owed:
+                continue
+            owed.discard(d.agent_id)
+            asked.answers[d.agent_id] = receive(
+                d.agent_id,
+                d.action,
+                d.args,
+                message=d.message,
+                memory=d.memory if d.HasField("memory") else None,
+                failure=d.failure,
+                latency_ms=d.latency_ms,
+                how=d.how,
+                mind=self._mind(d.agent_id),
+            )
+        if not owed and asked.waiting.pop(host.number, None) is not None:
+            asked.deadline.pop(host.number, None)
+            self._news.set()
+
+    # the people's side
+
+    def pause(self) -> None:
+        self._paused, self._credit = True, 0
+
+    def resume(self) -> None:
+        self._paused = False
+        self._wake.set()
+
+    def step(self, ticks: int) -> None:
+        if self._paused:
+            self._credit += max(1, ticks)
+            self._wake.set()
+
+    def stop(self, reason: str) -> None:
+        self._stop_reason = reason or "stopped by request"
+        self._wake.set()
+
+    def inspect(self, agent: int) -> control.InspectReply | None:
+        assert self._clock is not None
+        world = self._clock.world
+        if agent not in world.agents:
+            return None
+        about = agent_message(world.agents[agent])
+        fields = {f.name: getattr(about, f.name) for f in about.DESCRIPTOR.fields}
+        fields.update(persona=world.agents[agent].persona, memory=world.agents[agent].memory.decode())
+        return control.InspectReply(
+            tick=world.tick, agent=msgspec.json.encode(fields), observation=world.observe([agent])[0]
+        )
+
+    def status(self) -> control.Status:
+        clock = self._clock
+        return control.Status(
+            tick=clock.log.tick if clock else -1,
+            ticks=self.society.ticks,
+            population=len(clock.world.agents) if clock else 0,
+            agent_steps=clock.agent_steps if clock else 0,
+            hosts_wanted=len(self.placement.hosts),
+            phase=self.phase,
+            reason=self.reason,
+            digest=clock.log.digest if clock else "",
+        )
+
+    async def watch(self) -> AsyncIterator[control.Status]:
+        """The latest status now and after every change; whoever is slow sees fewer of them."""
+        while True:
+            yield self.status()
+            if self._over.is_set():
+                return
+            async with self._changed:
+                await self._changed.wait()
+
+    async def _publish(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
+class _WorldEdge(world_pb2_grpc.WorldServicer):
+    """The gRPC face that hosts see."""
+
+    def __init__(self, service: WorldService) -> None:
+        self._service = service
+
+    async def Live(self, requests: Any, context: Any) -> None:
+        first = await context.read()
+        if first is grpc.aio.EOF or first.WhichOneof("message") != "hello":
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a stream begins with hello")
+        hello = first.hello
+        host = self._service.connect(hello)
+        if host is None or host.outgoing is None:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this host is not wanted, or was replaced")
+            return
+        reading = asyncio.create_task(self._read(host, hello.incarnation, context))
+        try:
+            await self._write(host.outgoing, context, reading)
+        finally:
+            reading.cancel()
+            self._service.disconnect(host, hello.incarnation)
+
+    async def _read(self, host: Host, incarnation: int, context: Any) -> None:
+        while (message := await context.read()) is not grpc.aio.EOF:
+            if message.WhichOneof("message") == "decisions":
+                self._service.decided(host, incarnation, message.decisions)
+
+    async def _write(self, queue: asyncio.Queue[wire.ToHost], context: Any, reading: asyncio.Task[None]) -> None:
+        while not reading.done():
+            getting = asyncio.create_task(queue.get())
+            await asyncio.wait((getting, reading), return_when=asyncio.FIRST_COMPLETED)
+            if not getting.done():
+                getting.cancel()
+                return
+            message = getting.result()
+            await context.write(message)
+            if message.WhichOneof("message") == "end":
+                return
+
+
+class _ControlEdge(control_pb2_grpc.ControlServicer):
+    """The gRPC face that people and tools see."""
+
+    def __init__(self, service: WorldService) -> None:
+        self._service = service
+
+    async def Pause(self, request: control.PauseRequest, context: Any) -> control.Status:
+        self._service.pause()
+        return self._service.status()
+
+    async def Resume(self, request: control.ResumeRequest, context: Any) -> control.Status:
+        self._service.resume()
+        return self._service.status()
+
+    async def Step(self, request: control.StepRequest, context: Any) -> control.Status:
+        self._service.step(request.ticks)
+        return self._service.status()
+
+    async def Stop(self, request: control.StopRequest, context: Any) -> control.Status:
+        self._service.stop(request.reason[:200])
+        return self._service.status()
+
+    async def Inspect(self, request: control.InspectRequest, context: Any) -> control.InspectReply:
+        reply = self._service.inspect(request.agent_id)
+        if reply is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no agent {request.agent_id} lives in this society")
+        assert reply is not None
+        return reply
+
+    async def Watch(self, request: control.WatchRequest, context: Any) -> AsyncIterator[control.Status]:
+        async for status in self._service.watch():
+            yield status
+
+
+class _Bearer(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Lets nobody in without the run's token."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}"
+
+    async def intercept_service(
+        self, continuation: Callable[[Any], Awaitable[Any]], call: grpc.HandlerCallDetails
+    ) -> Any:
+        metadata: Iterable[tuple[str, str | bytes]] = call.invocation_metadata or ()
+        given = next((str(v) for k, v in metadata if k == "authorization"), "")
+        if hmac.compare_digest(given.encode(), self._expected.encode()):
+            return await continuation(call)
+        return _refuse_like(await continuation(call))
+
+
+def _refuse_like(handler: Any) -> Any:
+    """A handler of the same shape that refuses."""
+
+    async def refuse(request: Any, context: Any) -> Any:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the run's token is missing or wrong")
+
+    async def refuse_stream(request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the run's token is missing or wrong")
+        yield
+
+    if handler is None:
+        return None
+    if handler.request_streaming and handler.response_streaming:
+        return grpc.stream_stream_rpc_method_handler(refuse_stream)
+    if handler.response_streaming:
+        return grpc.unary_stream_rpc_method_handler(refuse_stream)
+    return grpc.unary_unary_rpc_method_handler(refuse)
