@@ -61,6 +61,8 @@ class WorldService:
         self.reason = ""
         self._token = token
         self._clock: Clock | None = None
+        self._living: dict[int, None] = {}
+        self._mind_names = {c.cohort: f"{c.mind.kind}/{c.mind.name}" for c in society.population}
         self._asked: _Asked | None = None
         self._news = asyncio.Event()
         self._changed = asyncio.Condition()
@@ -191,8 +193,7 @@ class WorldService:
 
     def _mind(self, agent: int) -> str:
         assert self._clock is not None
-        mind = self.society.mind_of(self._clock.world.agents[agent].cohort)
-        return f"{mind.kind}/{mind.name}"
+        return self._mind_names[self._clock.world.agents[agent].cohort]
 
     # the hosts' side
 

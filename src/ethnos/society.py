@@ -139,7 +139,7 @@ def parse(text: str, name: str = "society", changes: Sequence[str] = ()) -> Soci
     for change in changes:
         _apply(data, change)
     problems = _Problems(name, lines, changes)
-    society = problems.collect((), lambda: Society.model_validate(data))
+    society = problems.collect((), lambda: Society.model_validate(data), Society)
     if society is None:
         problems.guess_scenario(data)
     else:
@@ -166,14 +166,14 @@ class _Problems:
         line = next((self._lines[location[:n]] for n in range(len(location), -1, -1) if location[:n] in self._lines), 1)
         self.found.append(f"{self._name}:{line}: {dotted}: {message}")
 
-    def collect(self, prefix: Location, make: Any) -> Any:
-        """What `make` returns, or None with its validation errors added."""
+    def collect(self, prefix: Location, make: Any, model: Any = None) -> Any:
+        """What `make` returns, or None with its validation errors added. `model` knows the keys there are."""
         try:
             return make()
         except ValidationError as error:
             for e in error.errors(include_url=False):
                 location = prefix + tuple(p for p in e["loc"] if not _is_tag(p))
-                self.add(location, _explain(e, error))
+                self.add(location, _explain(e, model))
         except SocietyError as error:
             self.add(prefix, str(error))
         return None
@@ -184,13 +184,13 @@ class _Problems:
         if isinstance(name, str):
             cls = self.collect(("scenario",), lambda: scenarios.find(name))
             if cls is not None:
-                self.collect(("world",), lambda: cls.Params.model_validate(data.get("world") or {}))
+                self.collect(("world",), lambda: cls.Params.model_validate(data.get("world") or {}), cls.Params)
 
     def check_scenario(self, society: Society) -> Society | None:
         cls = self.collect(("scenario",), society.scenario_class)
         if cls is None:
             return None
-        params = self.collect(("world",), lambda: cls.Params.model_validate(society.world))
+        params = self.collect(("world",), lambda: cls.Params.model_validate(society.world), cls.Params)
         names = [c.cohort for c in society.population]
         for i, spec in enumerate(society.population):
             place = ("population", i, "mind")
@@ -209,10 +209,10 @@ def _is_tag(part: str | int) -> bool:
     return isinstance(part, str) and (part.startswith(("literal[", "constrained-", "function-")) or part == "int")
 
 
-def _explain(error: Any, whole: ValidationError) -> str:
+def _explain(error: Any, model: Any) -> str:
     message = str(error["msg"])
     if error["type"] == "extra_forbidden":
-        return f"unknown key; {_did_you_mean(str(error['loc'][-1]), _siblings(error['loc'], whole))}"
+        return f"unknown key; {_did_you_mean(str(error['loc'][-1]), _siblings(error['loc'], model))}"
     if error["type"] == "missing":
         return "is required"
     given = error.get("input")
@@ -220,11 +220,8 @@ def _explain(error: Any, whole: ValidationError) -> str:
     return f"{message[0].lower()}{message[1:]}{shown}"
 
 
-def _siblings(location: Location, whole: ValidationError) -> list[str]:
+def _siblings(location: Location, model: Any) -> list[str]:
     """The keys a model has at the place of an unknown one."""
-    model = _MODELS.get(whole.title)
-    if model is None:
-        model = next((s.Params for s in scenarios.known().values() if s.Params.__name__ == whole.title), None)
     for part in location[:-1]:
         fields = getattr(model, "model_fields", {})
         if isinstance(part, str) and part in fields:
@@ -237,9 +234,6 @@ def _inner_model(annotation: Any) -> Any:
         return annotation
     inner = (_inner_model(a) for a in getattr(annotation, "__args__", ()))
     return next((m for m in inner if m is not None), None)
-
-
-_MODELS: dict[str, type[BaseModel]] = {"Society": Society}
 
 
 def _did_you_mean(word: str, known: Any) -> str:

@@ -91,6 +91,8 @@ class RunDirectory:
         self.manifest_path = path / "manifest.json"
         self.wal = path / "wal"
         self.snapshots = path / "snapshots"
+        self.contact = path / "contact.json"
+        """Address and token of the world-state service while it runs; readable by its owner alone."""
 
     @classmethod
     def create(cls, path: Path, society: str, manifest: Manifest) -> "RunDirectory":
@@ -167,10 +169,10 @@ class RunDirectory:
             yield
 
 
-def write_durably(path: Path, data: bytes) -> None:
+def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a whole file: readers see the old one or the new one, also after a crash."""
     aside = path.with_name(f".{path.name}.aside")
-    with aside.open("wb") as file:
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -1,0 +1,295 @@
+"""Ray: the only module that speaks of it.
+
+It places the world-state service and the agents' actors, starts them again when they die, and reports how the
+run is doing. All data between them goes over gRPC.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import grpc
+import psutil
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+
+from ethnos.actors.host import Host, Lost
+from ethnos.errors import ClusterError, EthnosError
+from ethnos.record.directory import RunDirectory, write_durably
+from ethnos.society import Society, parse
+from ethnos.wire.v1 import control_pb2 as control
+from ethnos.wire.v1 import control_pb2_grpc
+from ethnos.world.hosts import Placement
+from ethnos.world.service import WorldService
+
+START_TIMEOUT_S = 120.0
+MB_PER_ACTOR = 60
+"""What a process that hosts one agent costs; see docs/architecture.md."""
+OWN_PROCESSES_PER_CORE = 25
+"""Up to this many agents per core, `agents_per_actor: auto` gives each a process of its own."""
+
+
+@contextmanager
+def ray_session() -> Iterator[None]:
+    """Ray, for as long as needed: the one already here, the cluster at $RAY_ADDRESS, or one of our own."""
+    if ray.is_initialized():
+        yield
+        return
+    address = os.environ.get("RAY_ADDRESS")
+    folder = None if address else tempfile.mkdtemp(prefix="ethnos-ray-")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        if address:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        else:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                object_store_memory=100 * 1024 * 1024,
+                _temp_dir=folder,
+            )
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise ClusterError(f"cannot {'join Ray at ' + address if address else 'start Ray'}: {error}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def placement_for(society: Society) -> Placement:
+    """How the agents of a society are spread over actors on this machine or cluster.
+
+    `auto` gives each agent its own process while the founders are at most 25 per core and their processes fit in
+    half of the free memory; above that the agents share one actor per core.
+    """
+    if society.agents_per_actor != "auto":
+        return Placement(society.agents_per_actor, most_hosts=1_000_000)
+    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    free_mb = psutil.virtual_memory().available // 2**20
+    own = min(OWN_PROCESSES_PER_CORE * cores, free_mb // 2 // MB_PER_ACTOR)
+    founders = sum(c.count for c in society.population)
+    if founders <= own:
+        return Placement(1, most_hosts=max(1, own))
+    return Placement(1, most_hosts=cores)
+
+
+class _World:
+    """The actor around the world-state service."""
+
+    def __init__(self, path: str, token: str) -> None:
+        self._run = RunDirectory(Path(path))
+        self._token = token
+        self._port: int | None = None
+        self._ready = threading.Event()
+
+    def serve(self, bind: str) -> str:
+        society = parse(self._run.society.read_text("utf-8"), str(self._run.society))
+        service_placement = placement_for(society)
+
+        async def main() -> str:
+            service = WorldService(self._run, society, service_placement, self._token)
+            return await service.run(bind, self._announce)
+
+        try:
+            return asyncio.run(main())
+        finally:
+            self._ready.set()
+
+    def _announce(self, port: int) -> None:
+        self._port = port
+        self._ready.set()
+
+    def port(self) -> int | None:
+        """Where it listens; waits for that. None if it failed before it did."""
+        self._ready.wait()
+        return self._port
+
+
+class _Agents:
+    """The actor around a host of agents."""
+
+    def __init__(self, society: str) -> None:
+        self._host = Host(parse(society))
+
+    def live(self, address: str, token: str, number: int, incarnation: int) -> str | None:
+        """Why the run ended; None if the world was lost."""
+        try:
+            return asyncio.run(self._host.live(address, token, number, incarnation))
+        except Lost:
+            return None
+
+
+class Supervisor:
+    """Runs one society on Ray: starts what is missing, restarts what died, until the world says it is over."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._run = run
+        self._society = parse(run.society.read_text("utf-8"), str(run.society))
+        self._text = run.society.read_text("utf-8")
+        self._token = secrets.token_urlsafe(32)
+        self._bind = "127.0.0.1" if not os.environ.get("RAY_ADDRESS") else ray.util.get_node_ip_address()
+        remote_world = ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
+        self._world = remote_world.remote(str(run.path.resolve()), self._token)
+        self._remote_agents = ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
+        self._hosts: list[Any] = []
+        self._living: dict[Any, int] = {}
+        """Reference of a host's `live` call to the host's number."""
+        self._incarnations: list[int] = []
+        self._epoch = 0
+        self._address = ""
+        self._serving: Any = None
+        self._watcher: _Watcher | None = None
+
+    def run(self, on_status: Callable[[control.Status], None] | None, stop: threading.Event) -> None:
+        """Until the run is over. Raises what ended it if that was an error."""
+        self._serve()
+        deaths = 0
+        tick_at_death = -1
+        asked_to_stop = False
+        last = None
+        try:
+            while True:
+                status = self._watcher.latest if self._watcher else None
+                if status is not None and status is not last:
+                    last = status
+                    self._start_hosts(status.hosts_wanted)
+                    if on_status:
+                        on_status(status)
+                if stop.is_set() and not asked_to_stop:
+                    asked_to_stop = self._ask_to_stop()
+                done, _ = ray.wait([self._serving, *self._living], num_returns=1, timeout=0.05)
+                for ref in done:
+                    if ref == self._serving:
+                        if self._world_is_over():
+                            if on_status and self._watcher:
+                                self._watcher.join()
+                                if self._watcher.latest is not None:
+                                    on_status(self._watcher.latest)
+                            return
+                        tick = last.tick if last else -1
+                        deaths = deaths + 1 if tick <= tick_at_death else 1
+                        tick_at_death = tick
+                        if deaths >= 4:
+                            raise ClusterError(f"the world-state service died {deaths} times at tick {tick}")
+                        self._serve()
+                    else:
+                        self._restart_host(ref)
+        finally:
+            self._end()
+
+    def _serve(self) -> None:
+        """Start serving, wait until it listens, and watch it."""
+        self._epoch += 1
+        self._serving = self._world.serve.remote(self._bind)
+        try:
+            port = ray.get(self._world.port.remote(), timeout=None)
+        except RayActorError:
+            port = None
+        if port is None:
+            return
+        self._address = f"{self._bind}:{port}"
+        contact = json.dumps({"address": self._address, "token": self._token}).encode()
+        write_durably(self._run.contact, contact, mode=0o600)
+        self._watcher = _Watcher(self._address, self._token)
+
+    def _world_is_over(self) -> bool:
+        """False if its process died; raises what the service raised."""
+        try:
+            ray.get(self._serving, timeout=10)
+            return True
+        except RayActorError:
+            return False
+        except RayTaskError as error:
+            raise _cause(error) from None
+
+    def _start_hosts(self, wanted: int) -> None:
+        for number in range(len(self._hosts), wanted):
+            self._hosts.append(self._remote_agents.remote(self._text))
+            self._incarnations.append(0)
+            self._live(number)
+
+    def _live(self, number: int) -> None:
+        incarnation = self._incarnations[number]
+        self._incarnations[number] += 1
+        ref = self._hosts[number].live.remote(self._address, self._token, number, incarnation)
+        self._living[ref] = number
+
+    def _restart_host(self, ref: Any) -> None:
+        number = self._living.pop(ref)
+        try:
+            if ray.get(ref, timeout=10) is not None:
+                return
+        except RayActorError:
+            pass
+        except RayTaskError as error:
+            raise _cause(error) from None
+        self._live(number)
+
+    def _ask_to_stop(self) -> bool:
+        with suppress(grpc.RpcError):
+            with grpc.insecure_channel(self._address) as channel:
+                control_pb2_grpc.ControlStub(channel).Stop(
+                    control.StopRequest(reason="stopped by its user"),
+                    metadata=(("authorization", f"Bearer {self._token}"),),
+                    timeout=10,
+                )
+            return True
+        return False
+
+    def _end(self) -> None:
+        with suppress(OSError):
+            self._run.contact.unlink(missing_ok=True)
+        for actor in (*self._hosts, self._world):
+            ray.kill(actor)
+
+
+class _Watcher:
+    """Keeps the latest status of a run, in a thread of its own."""
+
+    def __init__(self, address: str, token: str) -> None:
+        self.latest: control.Status | None = None
+        self._thread = threading.Thread(target=self._watch, args=(address, token), daemon=True)
+        self._thread.start()
+
+    def _watch(self, address: str, token: str) -> None:
+        with suppress(grpc.RpcError), grpc.insecure_channel(address) as channel:
+            stub = control_pb2_grpc.ControlStub(channel)
+            for status in stub.Watch(control.WatchRequest(), metadata=(("authorization", f"Bearer {token}"),)):
+                self.latest = status
+
+    def join(self) -> None:
+        self._thread.join(timeout=2)
+
+
+def _cause(error: RayTaskError) -> Exception:
+    """The error of ours inside Ray's, if there is one."""
+    cause = error.cause
+    if isinstance(cause, EthnosError):
+        return cause
+    return ClusterError(f"the run failed: {cause!r}")
+
+
+def run_on_ray(
+    run: RunDirectory,
+    on_status: Callable[[control.Status], None] | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Bring a run to its end on Ray, from wherever its record ends."""
+    with ray_session():
+        Supervisor(run).run(on_status, stop or threading.Event())
+
+
+__all__ = ["Supervisor", "placement_for", "ray_session", "run_on_ray"]

@@ -1,0 +1,153 @@
+"""What runs inside an actor: one agent or many, answering the world's stream.
+
+An agent here is its identity, its mind and its mind's state. It decides exactly once per tick it is asked in;
+its new state goes to the world with the decision and comes back when another actor takes it over.
+"""
+
+import asyncio
+import inspect
+import time
+from typing import Any
+
+import grpc
+import msgspec
+
+from ethnos.society import Society
+from ethnos.wire.v1 import world_pb2 as wire
+from ethnos.wire.v1 import world_pb2_grpc
+from ethnos.world.edge import clip
+from ethnos.world.limits import MAX_ACTION_BYTES, MAX_MEMORY_BYTES, MAX_MESSAGE_CHARS, MAX_STREAM_BYTES
+from ethnos.world.scenario import Mind
+from ethnos.world.spec import ScenarioSpec
+from ethnos.world.turn import Agent, Decision, Turn
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_STREAM_BYTES),
+    ("grpc.max_send_message_length", MAX_STREAM_BYTES),
+]
+
+
+class Lost(Exception):
+    """The stream to the world broke."""
+
+
+class Host:
+    """Hosts agents of one society."""
+
+    def __init__(self, society: Society) -> None:
+        self._society = society
+        self._spec = ScenarioSpec(society.scenario_class())
+        self._minds: dict[str, Mind] = {}
+        self._agents: dict[int, Agent] = {}
+        self._thinking: set[asyncio.Task[None]] = set()
+
+    async def live(self, address: str, token: str, number: int, incarnation: int) -> str:
+        """Host whatever the world hands over, until it says that the run is over; returns why.
+
+        Raises Lost if the world goes away: whoever started this finds it again and starts over.
+        """
+        self._agents.clear()
+        async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
+            stream = world_pb2_grpc.WorldStub(channel).Live(metadata=(("authorization", f"Bearer {token}"),))
+            try:
+                await stream.write(wire.FromHost(hello=wire.Hello(host=number, incarnation=incarnation)))
+                return await self._answer(stream)
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+                raise Lost(str(error)) from None
+            finally:
+                for task in self._thinking:
+                    task.cancel()
+
+    async def _answer(self, stream: Any) -> str:
+        while (message := await stream.read()) is not grpc.aio.EOF:
+            match message.WhichOneof("message"):
+                case "adopt":
+                    self._adopt(message.adopt)
+                case "release":
+                    for i in message.release.agent_ids:
+                        self._agents.pop(i, None)
+                case "observations":
+                    await self._decide(message.observations, stream)
+                case "end":
+                    return str(message.end.reason)
+        raise Lost("the world closed the stream")
+
+    def _adopt(self, message: wire.Adopt) -> None:
+        for a in message.agents:
+            self._agents[a.id] = Agent(
+                id=a.id,
+                name=a.name,
+                cohort=a.cohort,
+                persona=msgspec.json.decode(a.persona),
+                parent=a.parent if a.HasField("parent") else None,
+                generation=a.generation,
+                born=a.born,
+                memory=a.memory,
+            )
+            if a.cohort not in self._minds:
+                self._minds[a.cohort] = self._society.make_mind(a.cohort)
+
+    async def _decide(self, shown: wire.Observations, stream: Any) -> None:
+        """Answer at once for minds in code; let minds that wait think side by side and answer when they are done."""
+        ready: list[wire.Decision] = []
+        for agent_id, observation in zip(shown.agent_ids, shown.observations, strict=True):
+            decision = self._think(shown.tick, self._agents[agent_id], observation)
+            if isinstance(decision, wire.Decision):
+                ready.append(decision)
+            else:
+                task = asyncio.create_task(_send_later(stream, shown.tick, decision))
+                self._thinking.add(task)
+                task.add_done_callback(self._thinking.discard)
+        if ready:
+            await _send(stream, shown.tick, ready)
+
+    def _think(self, tick: int, agent: Agent, observation: bytes) -> Any:
+        """A decision, or an awaitable of one. A mind's failure is its own agent's, told to the world."""
+        start = time.perf_counter()
+        try:
+            turn = Turn(agent, tick, self._spec.decode_observation(observation), self._society.seed)
+            made = self._minds[agent.cohort].decide(turn)
+            if inspect.isawaitable(made):
+                return self._finish(agent, made, start)
+            return self._pack(agent, made, start)
+        except Exception as error:  # noqa: BLE001 - any fault in a mind is recorded as that agent's failure
+            return _failure(agent, error, start)
+
+    async def _finish(self, agent: Agent, made: Any, start: float) -> wire.Decision:
+        try:
+            return self._pack(agent, await made, start)
+        except Exception as error:  # noqa: BLE001 - as above
+            return _failure(agent, error, start)
+
+    def _pack(self, agent: Agent, made: Any, start: float) -> wire.Decision:
+        """The decision as it travels, and the agent's own state moved on."""
+        decision = made if isinstance(made, Decision) else Decision(made)
+        kind, args = self._spec.encode_action(decision.action)
+        packed = wire.Decision(
+            agent_id=agent.id,
+            action=kind,
+            args=clip(args, MAX_ACTION_BYTES),
+            message=decision.message[: MAX_MESSAGE_CHARS + 1].encode("utf-8", "replace").decode(),
+            latency_ms=(time.perf_counter() - start) * 1000,
+            how=msgspec.json.encode(decision.how) if decision.how else b"",
+        )
+        if decision.memory is not None:
+            packed.memory = clip(decision.memory, MAX_MEMORY_BYTES)
+            if len(decision.memory) <= MAX_MEMORY_BYTES:
+                agent.memory = decision.memory
+        return packed
+
+
+def _failure(agent: Agent, error: Exception, start: float) -> wire.Decision:
+    elapsed = (time.perf_counter() - start) * 1000
+    text = f"{type(error).__name__}: {error}"[:1000].encode("utf-8", "replace").decode()
+    return wire.Decision(agent_id=agent.id, failure=text, latency_ms=elapsed)
+
+
+async def _send_later(stream: Any, tick: int, decision: Any) -> None:
+    await _send(stream, tick, [await decision])
+
+
+async def _send(stream: Any, tick: int, decisions: list[wire.Decision]) -> None:
+    await stream.write(wire.FromHost(decisions=wire.Decisions(tick=tick, decisions=decisions)))
+

@@ -1,0 +1,81 @@
+"""Running a society: make its directory, then bring it to its end."""
+
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from ethnos.record.directory import Column, Flow, Kind, Manifest, RunDirectory, now, runs_folder
+from ethnos.record.schema import FORMAT
+from ethnos.society import Society
+from ethnos.wire.v1.control_pb2 import Status
+from ethnos.world.events import COLUMNS
+from ethnos.world.spec import EventSpec, ScenarioSpec, kind_of
+
+_VERSIONS = ("ethnos", "numpy", "pyarrow", "msgspec")
+"""Libraries on which draws and bytes depend."""
+
+
+def create(society: Society, name: str, folder: Path | None = None) -> RunDirectory:
+    """A run directory for a society, nothing in it yet. Raises RunExists."""
+    spec = ScenarioSpec(society.scenario_class())
+    manifest = Manifest(
+        name=name,
+        format=FORMAT,
+        ethnos=version("ethnos"),
+        scenario=society.scenario,
+        seed=society.seed,
+        ticks=society.ticks,
+        created=now(),
+        state="running",
+        kinds={e.kind: Kind(e.doc, _columns(e)) for e in spec.events.values()},
+        conserved={
+            quantity: [Flow(kind_of(f.event), f.field, f.sign) for f in flows]
+            for quantity, flows in spec.scenario.conserved.items()
+        },
+        versions={package: version(package) for package in _VERSIONS},
+    )
+    return RunDirectory.create((folder or runs_folder()) / name, society.to_yaml(), manifest)
+
+
+def run(
+    society: Society,
+    *,
+    name: str,
+    on_status: Callable[[Status], None] | None = None,
+    stop: threading.Event | None = None,
+) -> RunDirectory:
+    """Run a society on Ray from its first tick to its last, in a new directory of that name.
+
+    `on_status` is called about as often as a tick ends; setting `stop` ends the run after the tick under way.
+    Raises RunExists, SocietyError, ClusterError, RecordFull.
+    """
+    from ethnos.actors.cluster import run_on_ray
+
+    directory = create(society, name)
+    run_on_ray(directory, on_status, stop)
+    return directory
+
+
+_SQL_TYPES = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
+
+
+def _columns(event: EventSpec) -> list[Column]:
+    """The columns of the view of one kind of event: types from its annotations, meanings from their metadata."""
+    hints = get_type_hints(event.cls)
+    return [
+        Column(name, _sql_type(hints[name]), *event.describe(name), common=name in COLUMNS)
+        for name in (*event.columns, *event.extra)
+    ]
+
+
+def _sql_type(hint: Any) -> Any:
+    if get_origin(hint) is not None:
+        inner = [a for a in get_args(hint) if a is not type(None)]
+        literal = all(isinstance(a, str) for a in inner)
+        return "VARCHAR" if literal else _sql_type(inner[0]) if len(inner) == 1 else "JSON"
+    return _SQL_TYPES.get(hint, "JSON")
+
+
+__all__ = ["create", "run"]
