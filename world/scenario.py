@@ -71,10 +71,16 @@ class Tick(Protocol):
     """One tick under way, as a scenario sees it."""
 
     number: int
-    agents: Mapping[int, Agent]
-    """The living, by id, in order of birth."""
-    said: Sequence[tuple[int, str]]
-    """(agent id, text) of what was said so far in this tick, in order."""
+
+    @property
+    def agents(self) -> Mapping[int, Agent]:
+        """The living, by id, in order of birth."""
+        ...
+
+    @property
+    def said(self) -> Sequence[tuple[int, str]]:
+        """(agent id, text) of what was said so far in this tick, in order."""
+        ...
 
     def emit(self, event: Event) -> int:
         """Put an event on the record; returns its `seq`."""

@@ -103,10 +103,11 @@ class EventSpec:
     def describe(self, name: str) -> tuple[str, str]:
         """(meaning, unit) of a field, empty where its annotation states none."""
         hint = self.hints[name]
-        metas = [m for m in get_args(hint)[1:] if isinstance(m, msgspec.Meta)] if get_origin(hint) is Annotated else []
+        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        metas = [m for m in notes if isinstance(m, msgspec.Meta)]
         meaning = next((m.description for m in metas if m.description), "")
-        unit = next((m.extra_json_schema["unit"] for m in metas if "unit" in (m.extra_json_schema or {})), "")
-        return meaning, unit
+        units = (m.extra_json_schema["unit"] for m in metas if m.extra_json_schema and "unit" in m.extra_json_schema)
+        return meaning, next(units, "")
 
 
 def _getter(names: Sequence[str]) -> Any:

@@ -10,6 +10,7 @@ from ethnos.errors import SocietyError
 from ethnos.world.scenario import Scenario
 
 BUILT_IN = {
+    "commons": "ethnos.world.scenarios.commons:Commons",
     "terra": "ethnos.world.scenarios.terra:Terra",
 }
 """The worlds that come with Ethnos, by name."""
