@@ -79,7 +79,7 @@ class Terra(Scenario[TerraParams, TerraState]):
     def _settle(self, state: TerraState, cohorts: Sequence[Cohort], tick: Tick) -> None:
         founders = [c for c in cohorts for _ in range(c.count)]
         everywhere = Density(self.rules.torus, (), 1.0)
-        cells = everywhere.free(tick.rng("places"), len(founders), lambda cell: False)
+        cells = everywhere.free(tick.rng("places"), len(founders))
         life = self.params.life
         for number, (cohort, cell) in enumerate(zip(founders, cells, strict=True)):
             x, y = self.rules.torus.xy(cell)

@@ -1,9 +1,8 @@
 """Where food grows: everywhere alike, or in Gaussian zones on the torus, always on a free cell."""
 
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,28 +28,36 @@ class Density:
         y = zone[:, 1] + np.searchsorted(_cumulated(height, self.sigma), rng.random(count), side="right")
         return np.asarray(y % height * width + x % width)
 
-    def free(self, rng: np.random.Generator, count: int, taken: Callable[[int], bool]) -> list[int]:
-        """Up to `count` different free cells, each drawn in proportion to the density of the free cells left.
+    def free(self, rng: np.random.Generator, count: int, taken: Sequence[Collection[int]] = ()) -> list[int]:
+        """Up to `count` different cells that are not taken, drawn in proportion to the density of those left.
 
         Drawing again when a cell is taken gives just that and costs little, unless nearly all of the density
         is taken; then the cells left are weighed one by one. Fewer come back only if there are no more.
         """
         found: dict[int, None] = {}
-        for _ in range(4):
-            for cell in self.draw(rng, 2 * (count - len(found)) + 14).tolist():
-                if len(found) == count:
-                    return list(found)
-                if cell not in found and not taken(cell):
+        before = -1
+        while len(found) < count and len(found) > before:
+            before = len(found)
+            for cell in self.draw(rng, 4 * (count - len(found)) + 200).tolist():
+                if not any(cell in t for t in taken):
                     found[cell] = None
-        return list(found) + self._weighed(rng, count - len(found), lambda c: c in found or taken(c))
+                    if len(found) == count:
+                        break
+        return list(found) + self._weighed(rng, count - len(found), (*taken, found))
 
-    def _weighed(self, rng: np.random.Generator, count: int, taken: Callable[[int], bool]) -> list[int]:
+    def _weighed(self, rng: np.random.Generator, count: int, taken: Sequence[Collection[int]]) -> list[int]:
         """The first `count` free cells of a race, each cell's time exponential with its density as rate."""
-        weights = _weights(self)
+        if not count:
+            return []
+        weights = _weights(self).copy()
+        for cells in taken:
+            weights[np.fromiter(cells, np.int64, len(cells))] = 0
         times = np.full(weights.size, np.inf)
-        np.divide(rng.exponential(size=weights.size), weights, out=times, where=weights > 0)
-        ranked = np.argsort(times, kind="stable")[: np.isfinite(times).sum()].tolist()
-        return list(islice((c for c in ranked if not taken(c)), count))
+        with np.errstate(over="ignore"):
+            np.divide(rng.exponential(size=weights.size), weights, out=times, where=weights > 0)
+        count = min(count, int(np.isfinite(times).sum()))
+        first = np.argpartition(times, count - 1)[:count] if count else np.empty(0, np.int64)
+        return [int(c) for c in first[np.argsort(times[first])]]
 
 
 def _side(length: int, sigma: float) -> NDArray[np.float64]:

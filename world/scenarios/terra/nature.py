@@ -112,7 +112,7 @@ def sow(rules: Rules, state: TerraState, tick: Tick, rng: np.random.Generator, c
         return
     density = Density(rules.torus, tuple(state.zones), rules.params.food.sigma)
     value = rules.params.food.value
-    for cell in density.free(rng, count, lambda c: c in state.food or c in state.where or c in state.lying):
+    for cell in density.free(rng, count, (state.food, state.where, state.lying)):
         state.food[cell] = value
         x, y = rules.torus.xy(cell)
         tick.emit(events.FoodSpawned(x, y, value))
