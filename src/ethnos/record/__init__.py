@@ -1,1 +1,1 @@
-"""The record: what happened in a run, as Arrow and Parquet that anybody can read while it is being written."""
+"""The record: what happened in a run, as Arrow and Parquet for anybody to read, also meanwhile."""

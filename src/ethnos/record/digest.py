@@ -37,6 +37,8 @@ def _presence(array: pa.Array) -> bytes:
 def _values(array: pa.Array) -> bytes:
     """Little-endian 64-bit numbers; for texts their lengths in bytes, then their UTF-8."""
     if pa.types.is_string(array.type):
-        texts = [t.encode() for t in array.to_pylist()]
-        return np.array([len(t) for t in texts], dtype="<i8").tobytes() + b"".join(texts)
-    return array.to_numpy().astype("<f8" if pa.types.is_floating(array.type) else "<i8", copy=False).tobytes()
+        _, offsets, texts = array.buffers()
+        ends = np.frombuffer(offsets, "<i4", len(array) + 1, 4 * array.offset).astype("<i8")
+        return bytes(np.diff(ends)) + (bytes(memoryview(texts)[ends[0] : ends[-1]]) if texts else b"")
+    kind = "<f8" if pa.types.is_floating(array.type) else "<i8"
+    return bytes(array.to_numpy().astype(kind, copy=False))

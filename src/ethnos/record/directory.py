@@ -1,22 +1,24 @@
 """A run's directory: where things are, its manifest, and who may write.
 
-    society.yaml     what was asked for, every default written out
-    manifest.json    versions, seed, state, and the derived schema of its kinds of event
-    lock             held by the one process that writes
-    wal/             Arrow IPC segments; the newest is the open one
-    events/ decisions/ ticks/    sealed Parquet parts, named by their first and last tick
-    snapshots/       world state every so many ticks
+society.yaml     what was asked for, every default written out
+manifest.json    versions, seed, state, and the derived schema of its kinds of event
+lock             held by the one process that writes
+wal/             Arrow IPC segments; the newest is the open one
+events/ decisions/ ticks/    sealed Parquet parts, named by their first and last tick
+snapshots/       world state every so many ticks
 """
 
 import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import BinaryIO, Literal
 
 import msgspec
 
@@ -96,7 +98,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: Path, society: str, manifest: Manifest) -> "RunDirectory":
-        """Make a new run. Raises RunExists if anything of that name is there, SocietyError for an unfit name."""
+        """Make a new run. Raises RunExists if the name is taken, SocietyError if it is unfit."""
         if not re.fullmatch(r"\w[\w.\-]{0,99}", path.name):
             raise SocietyError(f"{path.name!r} cannot name a run: use letters, digits, '.', '-' and '_'")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +106,9 @@ class RunDirectory:
         try:
             path.mkdir()
         except FileExistsError:
-            raise RunExists(f"there is a run named {path.name!r} in {path.parent}; choose another --name") from None
+            raise RunExists(
+                f"there is a run named {path.name!r} in {path.parent}; choose another --name"
+            ) from None
         try:
             for folder in (run.wal, run.snapshots, *(path / t for t in TABLES)):
                 folder.mkdir()
@@ -146,27 +150,82 @@ class RunDirectory:
     def write_manifest(self, manifest: Manifest) -> None:
         write_durably(self.manifest_path, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
 
+    def finish(self, state: Literal["finished", "stopped"], reason: str, digest: str, tick: int) -> None:
+        """Note in the manifest how the run ended."""
+        manifest = self.manifest()
+        manifest.state, manifest.reason, manifest.digest, manifest.tick = state, reason, digest, tick
+        self.write_manifest(manifest)
+
     def state(self) -> State:
         """What the manifest says, and `crashed` if it says `running` but nobody holds the lock."""
         said = self.manifest().state
         return "crashed" if said == "running" and not self.is_locked() else said
 
     def is_locked(self) -> bool:
+        """Whether somebody writes it. Asks without leaving a trace, also where one may only read."""
         try:
-            with self.lock():
-                return False
-        except RunBusy:
-            return True
+            with (self.path / "lock").open("rb") as file:
+                return not _locked(file, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            return False
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the one writer. Raises RunBusy. The lock goes with the process that holds it."""
-        with (self.path / "lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunBusy(f"run {self.name} is being written by another process") from None
+        with (self.path / "lock").open("ab") as file:
+            for wait in (0, 0.02, 0.1, 0.2):  # `is_locked`, elsewhere, may hold it for a moment
+                time.sleep(wait)
+                if _locked(file, fcntl.LOCK_EX):
+                    break
+            else:
+                raise RunBusy(f"run {self.name} is being written by another process")
             yield
+
+
+def _locked(file: BinaryIO, how: int) -> bool:
+    """Whether the lock could be had at once."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def all_runs() -> list[RunDirectory]:
+    """The runs in the runs folder, by name."""
+    return [RunDirectory(path.parent) for path in sorted(runs_folder().glob("*/manifest.json"))]
+
+
+def find_all(names: Iterable[str]) -> list[RunDirectory]:
+    """The runs of these names; `exp*` stands for all in the runs folder that fit. Raises RunNotFound."""
+    found: dict[Path, RunDirectory] = {}
+    for name in names:
+        for run in _matching(name):
+            found.setdefault(run.path.resolve(), run)
+    return list(found.values())
+
+
+def _matching(name: str) -> list[RunDirectory]:
+    if not is_pattern(name) or (Path(name) / "manifest.json").is_file():
+        return [RunDirectory.find(name)]
+    runs = [run for run in all_runs() if fnmatchcase(run.name, name)]
+    if not runs:
+        raise RunNotFound(f"no run in {runs_folder()} fits {name!r}; `ethnos runs` lists them")
+    return runs
+
+
+def is_pattern(name: str) -> bool:
+    """Whether it stands for all runs that fit it."""
+    return any(c in name for c in "*?[")
+
+
+def next_name(stem: str) -> str:
+    """`<stem>-<n>` with the first number above those that are taken."""
+    stem = re.sub(r"[^\w.\-]+", "-", stem).strip(".-")[:80] or "run"
+    pattern = re.compile(re.escape(stem) + r"-(\d{1,9})")
+    folder = runs_folder()
+    taken = (pattern.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
+    return f"{stem}-{max((int(m[1]) for m in taken if m), default=0) + 1}"
 
 
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:

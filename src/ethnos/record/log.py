@@ -1,8 +1,8 @@
 """Writing the record: a tick is committed once its row of the write-ahead log is on disk.
 
 A segment of the log is an Arrow IPC stream with one record batch per tick. A full segment is sealed into one
-Parquet part per table, in the background, and then deleted. What a crash tore off the end of the newest segment
-was never committed; opening the log again seals what is whole and starts a new segment.
+Parquet part per table, in the background, and then deleted. What a crash tore off the end of the newest
+segment was never committed; opening the log again seals what is whole and starts a new segment.
 """
 
 import errno
@@ -156,20 +156,24 @@ class _Segment:
 
 
 def read_segment(path: Path) -> Iterator[pa.RecordBatch]:
-    """The whole ticks of a segment, also while it is being written; ends without an error where it is torn."""
+    """The whole ticks of a segment, also while it is written; ends without an error where it is torn."""
     try:
         with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
-            if stream.schema.names != _WAL.names:
+            if not stream.schema.equals(_WAL):
                 return
-            yield from stream
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError, EOFError, StopIteration):
+            for batch in stream:
+                batch.validate(full=True)
+                if batch.num_rows != 1 or batch.column(0).null_count:
+                    return
+                yield batch
+    except (pa.ArrowException, OSError, EOFError, MemoryError):
         return
 
 
 def unpack(batches: list[pa.RecordBatch], table: str) -> pa.Table:
     """The rows of one table out of segments' batches."""
     schema = TABLES[table]
-    rows = [pa.RecordBatch.from_struct_array(b.column(table).flatten()).cast(schema) for b in batches]
+    rows = [pa.RecordBatch.from_arrays(b.column(table).flatten().flatten(), schema=schema) for b in batches]
     return pa.Table.from_batches(rows, schema)
 
 
@@ -208,8 +212,8 @@ class _disk:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.errno in _FULL:
             raise RecordFull(
-                f"the disk under {self._log.run.path} is full; the record is valid up to tick {self._log.tick}. "
-                "Free some space, then resume the run"
+                f"the disk under {self._log.run.path} is full; the record is valid up to "
+                f"tick {self._log.tick}. Free some space, then resume the run"
             ) from error
 
 

@@ -1,16 +1,17 @@
 """Reading the record: DuckDB views over sealed parts and the log's tail, of a run that may still be going.
 
-A connection is a picture of the run as of its last committed tick when it was opened; open another to see more.
+A connection is a picture of the run as of its last committed tick when it was opened; open another for more.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 from duckdb import ColumnExpression as column
 from duckdb import ConstantExpression as constant
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -19,6 +20,9 @@ from ethnos.errors import QueryError, RecordDamaged
 from ethnos.record.directory import Kind, Manifest, RunDirectory
 from ethnos.record.log import read_segment, unpack
 from ethnos.record.schema import TABLES
+
+_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
+_WRITING = {"copy", "insert", "update", "delete", "merge"}
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
@@ -107,34 +111,18 @@ DERIVED = {
 }
 
 
-def connect(*runs: RunDirectory) -> DuckDBPyConnection:
-    """A DuckDB connection with the tables and views of one run, or of several with a column `run`.
+@dataclass(frozen=True)
+class Picture:
+    """What one run's record held at one moment: all of it up to the same tick."""
 
-    Raises RecordDamaged for a directory that is no run.
-    """
-    con = duckdb.connect()
-    con.execute("CREATE SCHEMA record; USE record")
-    manifests = [run.manifest() for run in runs]
-    pictures = [_tables(con, run) for run in runs]
-    for table in TABLES:
-        parts = [
-            picture[table].select(constant(run.name).alias("run"), duckdb.StarExpression())
-            for picture, run in zip(pictures, runs, strict=True)
-        ]
-        reduce(lambda whole, part: whole.union(part), parts).create_view(table)
-    for name, view in DERIVED.items():
-        con.execute(f"CREATE VIEW record.{name} AS {view.sql}")
-    con.execute("USE main")
-    for name in (*TABLES, *DERIVED):
-        shown = duckdb.StarExpression(exclude=[] if len(runs) > 1 else ["run"])
-        con.view(f"record.{name}").select(shown).create_view(name)
-    for name, kind in _kinds(manifests).items():
-        _create_kind_view(con, name, kind, several=len(runs) > 1)
-    return con
+    parts: dict[str, list[Path]]
+    """The sealed parts of each table."""
+    tail: list[pa.RecordBatch]
+    """The ticks after those, as in the write-ahead log."""
 
 
-def _tables(con: DuckDBPyConnection, run: RunDirectory) -> dict[str, DuckDBPyRelation]:
-    """The tables of one run, cut at the same tick.
+def picture(run: RunDirectory) -> Picture:
+    """Look at a run that may be being written.
 
     The tail is read before the parts are listed, and `ticks` is listed before `events`, while the writer goes
     the other way round: so nothing that is sealed meanwhile is missed, and what is found twice is dropped.
@@ -142,18 +130,79 @@ def _tables(con: DuckDBPyConnection, run: RunDirectory) -> dict[str, DuckDBPyRel
     batches = [b for path in run.segments() for b in read_segment(path)]
     parts = {table: run.parts(table) for table in ("ticks", "decisions", "events")}
     sealed = max((_last_tick(p) for p in parts["ticks"]), default=-1)
-    tail = sorted({t: b for b in batches if (t := b["tick"][0].as_py()) > sealed}.items())
-    rows = [batch for _, batch in tail]
-    return {table: _table(con, parts[table], unpack(rows, table), sealed) for table in TABLES}
+    tail = {t: b for b in batches if (t := b["tick"][0].as_py()) > sealed}
+    whole = {table: [p for p in paths if _last_tick(p) <= sealed] for table, paths in parts.items()}
+    return Picture(whole, [tail[t] for t in sorted(tail)])
 
 
-def _table(con: DuckDBPyConnection, parts: list[Path], tail: pa.Table, sealed: int) -> DuckDBPyRelation:
-    whole = [str(p) for p in parts if _last_tick(p) <= sealed]
-    rest = con.from_arrow(tail)
-    if not whole:
-        return rest
-    read = con.read_parquet(whole)
-    return read.union(rest) if tail.num_rows else read
+def stream(seen: Picture, table: str, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    """The rows of one table in order, a few at a time; all columns or these. Raises RecordDamaged."""
+    names = list(columns) or TABLES[table].names
+    schema = pa.schema([TABLES[table].field(n) for n in names])
+    for part in seen.parts[table]:
+        try:
+            with pq.ParquetFile(part) as file:
+                for batch in file.iter_batches(65_536, columns=names):
+                    yield batch.select(names).cast(schema)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise RecordDamaged(f"{part}: {error}") from None
+    yield from unpack(seen.tail, table).select(names).to_batches()
+
+
+def connect(*runs: RunDirectory, run_column: bool | None = None) -> DuckDBPyConnection:
+    """A DuckDB connection with the tables and views of one run, or of several with a column `run`.
+
+    `run_column` says whether that column is there, else it depends on the number of runs. Raises
+    RecordDamaged for a directory that is no run.
+    """
+    several = len(runs) > 1 if run_column is None else run_column
+    kinds = _kinds([run.manifest() for run in runs])
+    con = duckdb.connect()
+    con.execute("SET parquet_metadata_cache = true")
+    try:
+        _create_tables(con, runs)
+        _create_views(con, kinds, several=several)
+    except duckdb.Error as error:
+        con.close()
+        raise RecordDamaged(f"{', '.join(r.name for r in runs)}: {str(error).strip()}") from None
+    return con
+
+
+def _create_tables(con: DuckDBPyConnection, runs: Sequence[RunDirectory]) -> None:
+    """The tables of all runs, with a column `run`, in the schema `record`."""
+    con.execute("CREATE SCHEMA record; USE record")
+    pictures = [picture(run) for run in runs]
+    for table in TABLES:
+        parts = [
+            _table(con, seen, table).select(constant(run.name).alias("run"), duckdb.StarExpression())
+            for seen, run in zip(pictures, runs, strict=True)
+        ]
+        reduce(lambda whole, part: whole.union(part), parts).create_view(table)
+
+
+def _table(con: DuckDBPyConnection, seen: Picture, table: str) -> DuckDBPyRelation:
+    tail = con.from_arrow(unpack(seen.tail, table))
+    if not seen.parts[table]:
+        return tail
+    typed = [column(n).cast(t).alias(n) for n, t in zip(tail.columns, tail.types, strict=True)]
+    sealed = con.read_parquet([_literally(part) for part in seen.parts[table]]).select(*typed)
+    return sealed.union(tail) if seen.tail else sealed
+
+
+def _literally(path: Path) -> str:
+    """The path as DuckDB takes it: it would read `*`, `?` and `[` as patterns."""
+    return re.sub(r"[*?\[]", lambda m: f"[{m[0]}]", str(path))
+
+
+def _create_views(con: DuckDBPyConnection, kinds: Mapping[str, Kind], *, several: bool) -> None:
+    for name, view in DERIVED.items():
+        con.execute(f"CREATE VIEW record.{name} AS {view.sql}")
+    con.execute("USE main")
+    for name in (*TABLES, *DERIVED):
+        shown = duckdb.StarExpression(exclude=[] if several else ["run"])
+        con.view(f"record.{name}").select(shown).create_view(name)
+    for name, kind in kinds.items():
+        _create_kind_view(con, name, kind, several=several)
 
 
 def _last_tick(part: Path) -> int:
@@ -181,17 +230,65 @@ def _create_kind_view(con: DuckDBPyConnection, name: str, kind: Kind, *, several
     shown += ["tick", "seq", "actor_id"]
     selection = [column(c) for c in shown]
     for c in kind.columns:
-        value = column(c.name) if c.common else duckdb.FunctionExpression(
-            "json_extract" if c.type == "JSON" else "json_extract_string", column("data"), constant(f"$.{c.name}")
+        value = (
+            column(c.name)
+            if c.common
+            else duckdb.FunctionExpression(
+                "json_extract" if c.type == "JSON" else "json_extract_string",
+                column("data"),
+                constant(f"$.{c.name}"),
+            )
         )
         selection.append(value.cast(duckdb.type(c.type)).alias(c.name))
     con.view("events").filter(column("kind") == constant(name)).select(*selection).create_view(name)
 
 
 def query(con: DuckDBPyConnection, sql: str) -> pa.Table:
-    """The result of one query. Raises QueryError with DuckDB's own words."""
+    """The result of one query that only reads. Raises QueryError with DuckDB's own words."""
+    return table_of(stream_query(con, sql))
+
+
+def stream_query(con: DuckDBPyConnection, sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Columns and rows of one query that only reads, piece by piece. Raises QueryError, now or later."""
     try:
+        _check_reads_only(con, sql)
         result = con.sql(sql)
-        return pa.table({}) if result is None else result.to_arrow_table()
+        if result is None:
+            return pa.schema([]), iter(())
+        reader = result.to_arrow_reader(16_384)
     except duckdb.Error as error:
         raise QueryError(str(error).strip()) from None
+    return reader.schema, _batches(reader)
+
+
+def table_of(result: tuple[pa.Schema, Iterator[pa.RecordBatch]]) -> pa.Table:
+    """All of a streamed result."""
+    schema, batches = result
+    return pa.Table.from_batches(batches, schema)
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from reader
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise QueryError(str(error).strip()) from None
+
+
+def _check_reads_only(con: DuckDBPyConnection, sql: str) -> None:
+    """Keeps a slip of the pen from writing. It is no sandbox for strangers: SQL can still read any file."""
+    statements = con.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"one query, please, not {len(statements)}")
+    if statements[0].type not in _READING or (word := _writing_word(sql)):
+        what = word if statements[0].type in _READING else statements[0].type.name
+        raise QueryError(f"{what.upper()} is not taken here: a record is only read")
+
+
+def _writing_word(sql: str) -> str:
+    """A keyword that writes wherever it stands, also inside a query; empty if there is none."""
+    text = sql.encode()
+    tokens = duckdb.tokenize(sql)
+    ends = [offset for offset, _ in tokens[1:]] + [len(text)]
+    keywords = (text[a:b] for (a, t), b in zip(tokens, ends, strict=True) if t == duckdb.token_type.keyword)
+    words = (w.strip().decode(errors="replace").lower() for w in keywords)
+    return next((w for w in words if w in _WRITING), "")

@@ -60,14 +60,16 @@ DECISIONS = pa.schema(
 TICKS = pa.schema(
     [
         _column("tick", pa.int64(), "the tick", "ticks", null=False),
-        _column("first_seq", pa.int64(), "seq of its first event, or the next one's if it has none", null=False),
+        _column(
+            "first_seq", pa.int64(), "seq of its first event; if it has none, the next one's", null=False
+        ),
         _column("events", pa.int64(), "events in it", "events", null=False),
         _column("population", pa.int64(), "agents alive at its end", "agents", null=False),
         _column("decisions", pa.int64(), "agents asked in it", "agents", null=False),
         _column("rejected", pa.int64(), "decisions the rules refused", "decisions", null=False),
         _column("late", pa.int64(), "decisions that did not come in time", "decisions", null=False),
         _column("failed", pa.int64(), "decisions that failed in the mind", "decisions", null=False),
-        _column("stocks", pa.string(), "total of each conserved quantity at its end, as a JSON object", null=False),
+        _column("stocks", pa.string(), "total of each conserved quantity, as a JSON object", null=False),
         _column("digest", pa.string(), "SHA-256 over all events up to its end, hex", null=False),
         _column("committed", pa.timestamp("ms", tz="UTC"), "when it was on disk; not part of the digest"),
         _column("elapsed", pa.float64(), "how long it took; not part of the digest", "ms"),
@@ -120,5 +122,5 @@ def decisions_batch(step: Step, observations: dict[int, str]) -> pa.RecordBatch:
 
 
 def _text(value: str | bytes) -> str:
-    """Replays must see what the world saw, and Arrow takes only valid UTF-8: what is not, the world refused."""
+    """Arrow takes only valid UTF-8; what is not, the world has refused, so a replay misses nothing."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
