@@ -12,6 +12,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ from ethnos.world.hosts import Placement
 from ethnos.world.service import WorldService
 
 START_TIMEOUT_S = 120.0
+RETRY_S = 0.2
+"""Between an actor's attempts to reach a world that is away."""
 MB_PER_ACTOR = 60
 """What a process that hosts one agent costs; see docs/architecture.md."""
 OWN_PROCESSES_PER_CORE = 25
@@ -47,6 +50,7 @@ def ray_session() -> Iterator[None]:
     address = os.environ.get("RAY_ADDRESS")
     folder = None if address else tempfile.mkdtemp(prefix="ethnos-ray-")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_maximum_startup_concurrency", str(32 * (os.cpu_count() or 1)))
     try:
         if address:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -129,6 +133,7 @@ class _Agents:
         try:
             return asyncio.run(self._host.live(address, token, number, incarnation))
         except Lost:
+            time.sleep(RETRY_S)
             return None
 
 

@@ -7,6 +7,8 @@ its new state goes to the world with the decision and comes back when another ac
 import asyncio
 import inspect
 import time
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import grpc
@@ -40,6 +42,8 @@ class Host:
         self._minds: dict[str, Mind] = {}
         self._agents: dict[int, Agent] = {}
         self._thinking: set[asyncio.Task[None]] = set()
+        self._writing = asyncio.Lock()
+        """gRPC takes one write at a time; a lock belongs to one event loop, so every stream gets its own."""
 
     async def live(self, address: str, token: str, number: int, incarnation: int) -> str:
         """Host whatever the world hands over, until it says that the run is over; returns why.
@@ -47,32 +51,38 @@ class Host:
         Raises Lost if the world goes away: whoever started this finds it again and starts over.
         """
         self._agents.clear()
+        self._writing = asyncio.Lock()
         async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
             stream = world_pb2_grpc.WorldStub(channel).Live(metadata=(("authorization", f"Bearer {token}"),))
             try:
                 await stream.write(wire.FromHost(hello=wire.Hello(host=number, incarnation=incarnation)))
                 return await self._answer(stream)
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError) as error:
                 raise Lost(str(error)) from None
             finally:
-                for task in self._thinking:
+                for task in tuple(self._thinking):
                     task.cancel()
 
     async def _answer(self, stream: Any) -> str:
         while (message := await stream.read()) is not grpc.aio.EOF:
             match message.WhichOneof("message"):
                 case "adopt":
-                    self._adopt(message.adopt)
+                    self.adopt(message.adopt)
                 case "release":
-                    for i in message.release.agent_ids:
-                        self._agents.pop(i, None)
+                    self.release(message.release.agent_ids)
                 case "observations":
                     await self._decide(message.observations, stream)
                 case "end":
                     return str(message.end.reason)
         raise Lost("the world closed the stream")
 
-    def _adopt(self, message: wire.Adopt) -> None:
+    def release(self, ids: Iterable[int]) -> None:
+        """Let go of agents that died or live elsewhere now."""
+        for i in ids:
+            self._agents.pop(i, None)
+
+    def adopt(self, message: wire.Adopt) -> None:
+        """Take agents in, with the state of their last committed decision."""
         for a in message.agents:
             self._agents[a.id] = Agent(
                 id=a.id,
@@ -91,19 +101,32 @@ class Host:
         """Answer at once for minds in code; let minds that wait think side by side and answer when they are done."""
         ready: list[wire.Decision] = []
         for agent_id, observation in zip(shown.agent_ids, shown.observations, strict=True):
-            decision = self._think(shown.tick, self._agents[agent_id], observation)
+            decision = self.think(shown.tick, agent_id, observation)
             if isinstance(decision, wire.Decision):
                 ready.append(decision)
             else:
-                task = asyncio.create_task(_send_later(stream, shown.tick, decision))
+                task = asyncio.create_task(self._send_later(stream, shown.tick, decision))
                 self._thinking.add(task)
-                task.add_done_callback(self._thinking.discard)
+                task.add_done_callback(partial(self._thought, stream))
         if ready:
-            await _send(stream, shown.tick, ready)
+            await self._send(stream, shown.tick, ready)
 
-    def _think(self, tick: int, agent: Agent, observation: bytes) -> Any:
+    def _thought(self, stream: Any, task: asyncio.Task[None]) -> None:
+        self._thinking.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            stream.cancel()
+
+    async def _send_later(self, stream: Any, tick: int, decision: Any) -> None:
+        await self._send(stream, tick, [await decision])
+
+    async def _send(self, stream: Any, tick: int, decisions: list[wire.Decision]) -> None:
+        async with self._writing:
+            await stream.write(wire.FromHost(decisions=wire.Decisions(tick=tick, decisions=decisions)))
+
+    def think(self, tick: int, agent_id: int, observation: bytes) -> Any:
         """A decision, or an awaitable of one. A mind's failure is its own agent's, told to the world."""
         start = time.perf_counter()
+        agent = self._agents[agent_id]
         try:
             turn = Turn(agent, tick, self._spec.decode_observation(observation), self._society.seed)
             made = self._minds[agent.cohort].decide(turn)
@@ -142,12 +165,3 @@ def _failure(agent: Agent, error: Exception, start: float) -> wire.Decision:
     elapsed = (time.perf_counter() - start) * 1000
     text = f"{type(error).__name__}: {error}"[:1000].encode("utf-8", "replace").decode()
     return wire.Decision(agent_id=agent.id, failure=text, latency_ms=elapsed)
-
-
-async def _send_later(stream: Any, tick: int, decision: Any) -> None:
-    await _send(stream, tick, [await decision])
-
-
-async def _send(stream: Any, tick: int, decisions: list[wire.Decision]) -> None:
-    await stream.write(wire.FromHost(decisions=wire.Decisions(tick=tick, decisions=decisions)))
-

@@ -4,6 +4,7 @@ What passes here is exactly what is recorded, so a replay sees what the world sa
 is for the rules to say, later.
 """
 
+from ethnos.wire.v1.world_pb2 import Decision
 from ethnos.world.limits import (
     MAX_ACTION_BYTES,
     MAX_HOW_BYTES,
@@ -56,6 +57,21 @@ def _too_large(args: bytes, message: str, memory: bytes | None) -> str:
     if memory is not None and len(memory) > MAX_MEMORY_BYTES:
         return f"a memory of more than {MAX_MEMORY_BYTES} bytes"
     return ""
+
+
+def received(decision: Decision, mind: str) -> Answer:
+    """A decision off the wire, as the world takes it in. `mind` says which mind made it."""
+    return receive(
+        decision.agent_id,
+        decision.action,
+        decision.args,
+        message=decision.message,
+        memory=decision.memory if decision.HasField("memory") else None,
+        failure=decision.failure,
+        latency_ms=decision.latency_ms,
+        how=decision.how,
+        mind=mind,
+    )
 
 
 def clip(data: bytes, limit: int) -> bytes:

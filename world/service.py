@@ -19,7 +19,7 @@ from ethnos.wire.v1 import control_pb2 as control
 from ethnos.wire.v1 import control_pb2_grpc, world_pb2_grpc
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.world.clock import Clock
-from ethnos.world.edge import receive
+from ethnos.world.edge import received
 from ethnos.world.hosts import Host, Placement, adopt, agent_message, show
 from ethnos.world.limits import MAX_STREAM_BYTES
 from ethnos.world.world import Answer, Step
@@ -103,10 +103,7 @@ class WorldService:
             raise
         stopped = reason == "stopped"
         self.reason = self._stop_reason if stopped else reason
-        manifest = self.run_directory.manifest()
-        manifest.state = "stopped" if stopped else "finished"
-        manifest.reason, manifest.digest, manifest.tick = self.reason, log.digest, log.tick
-        self.run_directory.write_manifest(manifest)
+        self.run_directory.finish("stopped" if stopped else "finished", self.reason, log.digest, log.tick)
         self.phase = Phase.PHASE_STOPPED if stopped else Phase.PHASE_FINISHED
         return self.reason
 
@@ -232,17 +229,7 @@ class WorldService:
             if d.agent_id not in owed:
                 continue
             owed.discard(d.agent_id)
-            asked.answers[d.agent_id] = receive(
-                d.agent_id,
-                d.action,
-                d.args,
-                message=d.message,
-                memory=d.memory if d.HasField("memory") else None,
-                failure=d.failure,
-                latency_ms=d.latency_ms,
-                how=d.how,
-                mind=self._mind(d.agent_id),
-            )
+            asked.answers[d.agent_id] = received(d, self._mind(d.agent_id))
         if not owed and asked.waiting.pop(host.number, None) is not None:
             asked.deadline.pop(host.number, None)
             self._news.set()

@@ -1,0 +1,45 @@
+"""Terra with a mind that takes its time: the same decisions as the forager's, in another order of arrival."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ethnos.world.scenario import Turn
+from ethnos.world.scenarios.terra import Terra
+from ethnos.world.scenarios.terra.minds import Forager
+
+
+@dataclass(frozen=True)
+class Jitter(Forager):
+    """Waits for a while that differs in every process and tick, then does what a forager does."""
+
+    longest_ms: float = 20.0
+    calls: str = ""
+    """A file that gets a line per call: (agent, tick)."""
+
+    async def decide(self, turn: Turn) -> Any:
+        if self.calls:
+            with Path(self.calls).open("a") as file:
+                file.write(f"{turn.agent.id} {turn.tick}\n")
+        await asyncio.sleep(int.from_bytes(os.urandom(2)) / 65536 * self.longest_ms / 1000)
+        return Forager.decide(self, turn)
+
+
+@dataclass(frozen=True)
+class Faulty(Forager):
+    """Fails for one agent, hangs for another, writes too much for a third."""
+
+    async def decide(self, turn: Turn) -> Any:
+        if turn.agent.id == 1:
+            raise RuntimeError("no idea")
+        if turn.agent.id == 2 and turn.tick == 3:
+            await asyncio.sleep(3600)
+        return Forager.decide(self, turn)
+
+
+class JitterTerra(Terra):
+    """Terra, with the minds above."""
+
+    minds: ClassVar[Any] = {**Terra.minds, "jitter": Jitter, "faulty": Faulty}

@@ -1,0 +1,118 @@
+"""A society on a real Ray, over real gRPC: what must not depend on where agents live or who dies."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ethnos.actors.here import run_here
+from ethnos.record.directory import RunDirectory
+from ethnos.record.reader import connect
+from ethnos.run import create, run
+from ethnos.society import Society, parse
+from tests.conftest import SOCIETY
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray", "runs")]
+
+
+def society(*changes: str) -> Society:
+    return parse(SOCIETY, changes=changes)
+
+
+def jitter(*changes: str) -> Society:
+    return society("scenario=tests.cluster.jitter:JitterTerra", "population.0.mind=jitter", *changes)
+
+
+def digest(directory: RunDirectory) -> str:
+    manifest = directory.manifest()
+    assert manifest.state == "finished"
+    return manifest.digest
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> str:
+    directory = create(society(), "reference", tmp_path_factory.mktemp("runs"))
+    run_here(directory)
+    return digest(directory)
+
+
+@pytest.mark.parametrize("agents_per_actor", [1, 7, "auto"])
+def test_packing_changes_nothing(agents_per_actor: int | str, reference: str) -> None:
+    assert digest(run(society(f"agents_per_actor={agents_per_actor}"), name="packed")) == reference
+
+
+@pytest.mark.parametrize("agents_per_actor", [1, 4])
+def test_order_of_arrival_changes_nothing(agents_per_actor: int, reference: str, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    settings = f"population.0.mind.settings.calls={calls}"
+    late = jitter("population.0.mind.kind=scripted", "population.0.mind.name=jitter", settings)
+    late = late.model_copy(update={"agents_per_actor": agents_per_actor})
+    directory = run(late, name="late")
+    assert digest(directory) == reference
+    made = calls.read_text().split("\n")[:-1]
+    decisions = connect(directory).sql("SELECT count(*) FROM decisions").fetchall()[0][0]
+    assert len(made) == len(set(made)) == decisions, "each agent decides exactly once per tick"
+
+
+class Killer:
+    """Kills processes of a run with SIGKILL at given ticks."""
+
+    def __init__(self, at: dict[int, str]) -> None:
+        self.at = at
+        self.killed = 0
+
+    def __call__(self, status: Any) -> None:
+        due = [t for t in self.at if t <= status.tick]
+        for tick in due:
+            name = self.at.pop(tick)
+            victims = [p for p in psutil.Process().children(recursive=True) if name in " ".join(p.cmdline())]
+            if victims:
+                os.kill(victims[self.killed % len(victims)].pid, signal.SIGKILL)
+                self.killed += 1
+
+
+def test_killed_agents_are_replaced(reference: str) -> None:
+    killer = Killer({5: "ray::_Agents", 15: "ray::_Agents", 16: "ray::_Agents"})
+    assert digest(run(society("agents_per_actor=1"), name="killed", on_status=killer)) == reference
+    assert killer.killed == 3
+
+
+def test_a_killed_world_service_comes_back(reference: str) -> None:
+    slow = jitter("agents_per_actor=4")
+    killer = Killer({10: "ray::_World", 25: "ray::_World"})
+    directory = run(slow, name="killed", on_status=killer)
+    assert killer.killed == 2
+    assert digest(directory) == reference
+    rows = connect(directory).sql("SELECT count(*), max(seq) + 1, count(DISTINCT seq) FROM events").fetchall()[0]
+    assert len(set(rows)) == 1
+
+
+def test_a_failing_and_a_hanging_mind_cost_only_their_own_turn() -> None:
+    faulty = jitter("population.0.mind=faulty", "decision_deadline=1", "ticks=6", "agents_per_actor=5")
+    directory = run(faulty, name="faulty")
+    con = connect(directory)
+    rows = con.sql("SELECT agent_id, tick, outcome, reason FROM decisions WHERE outcome <> 'done'").fetchall()
+    assert {r[0] for r in rows if r[2] == "failed"} == {1}
+    assert ("RuntimeError: no idea") in {r[3] for r in rows}
+    assert [(r[0], r[1]) for r in rows if r[2] == "late"] == [(2, 3)]
+    assert con.sql("SELECT count(*) FROM late").fetchall() == [(1,)]
+
+
+def test_stop_leaves_a_valid_record() -> None:
+    stop = threading.Event()
+
+    def on_status(status: Any) -> None:
+        if status.tick >= 5:
+            stop.set()
+
+    directory = run(jitter("ticks=100000"), name="stopped", on_status=on_status, stop=stop)
+    manifest = directory.manifest()
+    assert manifest.state == "stopped"
+    assert 5 <= manifest.tick < 1000
+    assert connect(directory).sql("SELECT max(tick), count(*) FROM ticks").fetchall() == [
+        (manifest.tick, manifest.tick + 1)
+    ]
