@@ -1,0 +1,119 @@
+"""The commands and their options; what they do is in the modules beside this one, loaded when needed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Societies of language agents on the record.",
+)
+importing = typer.Typer(no_args_is_help=True, help="Write a society file from another platform's settings.")
+app.add_typer(importing, name="import")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or the path of its directory.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite the file.")]
+
+
+@app.callback(invoke_without_command=True)
+def ethnos(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Societies of language agents on the record."""
+    if version:
+        from importlib.metadata import version as version_of
+
+        typer.echo(f"ethnos {version_of('ethnos')}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    society: Annotated[str, typer.Argument(metavar="SOCIETY", help="A society file, or a shipped society.")],
+    name: Annotated[str | None, typer.Option(help="What to call the run.  [default: SOCIETY-<n>]")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed than the file's.")] = None,
+    ticks: Annotated[int | None, typer.Option(help="Another number of ticks than the file's.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as world.food.spawn_rate=3."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a society. Ctrl-C stops it after the current tick, with a valid record."""
+    from ethnos.cli import running
+
+    asked = [f"seed={seed}"] * (seed is not None) + [f"ticks={ticks}"] * (ticks is not None)
+    code = running.run(society, name, [*(changes or ()), *asked], quiet=quiet, as_json=as_json)
+    raise typer.Exit(code)
+
+
+@app.command()
+def runs(as_json: Json = False) -> None:
+    """List the runs."""
+    from ethnos.cli import listing
+
+    listing.runs(as_json=as_json)
+
+
+@app.command()
+def show(name: Run, as_json: Json = False) -> None:
+    """Summarise a run, also while it runs."""
+    from ethnos.cli import listing
+
+    listing.show(name, as_json=as_json)
+
+
+@app.command()
+def schema(name: Run, as_json: Json = False) -> None:
+    """Print every table and view of a run, with the meaning and unit of each column."""
+    from ethnos.cli import listing
+
+    listing.schema(name, as_json=as_json)
+
+
+@app.command()
+def verify(name: Run, as_json: Json = False) -> None:
+    """Recompute a run's digest and ledger from its record."""
+    from ethnos.cli import listing
+
+    raise typer.Exit(0 if listing.verify(name, as_json=as_json) else 1)
+
+
+@app.command()
+def sql(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN... QUERY", help="Runs, or a pattern such as 'exp*', then one SQL query."),
+    ],
+    limit: Annotated[int, typer.Option(min=1, help="How many rows a table shows.")] = 50,
+    csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
+    as_json: Json = False,
+    parquet: Annotated[Path | None, typer.Option(help="Write all rows to a Parquet file.")] = None,
+    force: Force = False,
+) -> None:
+    """Ask one or more runs in SQL, also while they run. Several, or a pattern, give a column run."""
+    from ethnos.cli import asking
+
+    if len(arguments) < 2:
+        raise typer.BadParameter("give at least one run, then a query", param_hint="RUN... QUERY")
+    if csv + as_json + (parquet is not None) > 1:
+        raise typer.BadParameter("choose one of --csv, --json and --parquet")
+    *names, query = arguments
+    asking.ask(names, query, asking.Form(limit, csv=csv, json=as_json, parquet=parquet, force=force))
+
+
+@importing.command()
+def terralingua(
+    params: Annotated[Path, typer.Argument(metavar="PARAMS.json", help="The parameters of an experiment.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The society file to write.")],
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Import a TerraLingua experiment's params.json, and name each setting that has no counterpart."""
+    from ethnos.cli import bringing
+
+    bringing.terralingua(params, output, force=force, as_json=as_json)

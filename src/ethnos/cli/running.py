@@ -1,0 +1,202 @@
+"""`ethnos run`: a society from its file to its record, with progress on standard error."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from ethnos import society as societies
+from ethnos.analytics.summary import Summary, summarise
+from ethnos.cli.listing import print_summary
+from ethnos.cli.output import console, number, print_json, print_line
+from ethnos.errors import RunExists
+from ethnos.record.directory import RunDirectory, next_name
+from ethnos.run import run as run_society
+from ethnos.society import Society
+from ethnos.wire.v1.control_pb2 import Status
+
+LINE_EVERY_S = 5.0
+"""How often progress is told where there is no terminal."""
+
+_PHASES = {
+    Status.PHASE_STARTING: "starting",
+    Status.PHASE_PAUSED: "paused",
+    Status.PHASE_FAILED: "failed",
+}
+
+
+def run(source: str, name: str | None, changes: Sequence[str], *, quiet: bool, as_json: bool) -> int:
+    """Run a society and sum it up; returns the exit code."""
+    society = societies.load(source, changes)
+    stop = _Stop()
+    with stop.on_signals(), _teller(society, quiet=quiet) as teller:
+        directory = _run(society, name, Path(source).stem, teller, stop)
+    summary = summarise(directory)
+    if as_json:
+        print_json(asdict(summary))
+    elif not quiet:
+        print_summary(summary)
+        _suggest(summary)
+    return stop.exit_code
+
+
+def _run(society: Society, name: str | None, stem: str, teller: "Teller", stop: "_Stop") -> RunDirectory:
+    """Under its name, or under the next free one of the society's."""
+    while True:
+        chosen = name or next_name(stem)
+        try:
+            return run_society(society, name=chosen, on_status=teller.tell, stop=stop.event)
+        except RunExists:
+            if name or chosen == next_name(stem):
+                raise
+
+
+def _suggest(summary: Summary) -> None:
+    print_line()
+    print_line("Try next:")
+    print_line(f"  ethnos verify {summary.name}")
+    print_line(f"  ethnos schema {summary.name}")
+    print_line(f'  ethnos sql {summary.name} "from agents order by died - born desc limit 5"')
+
+
+class _Stop:
+    """The first signal asks the run to stop after its tick, the second ends this process."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.exit_code = 0
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {s: signal.signal(s, self._asked) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number_, handler in before.items():
+                signal.signal(number_, handler)
+
+    def _asked(self, number_: int, frame: FrameType | None) -> None:
+        if self.event.is_set():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            raise KeyboardInterrupt
+        self.event.set()
+        self.exit_code = 128 + number_
+        # not through rich: the signal may have come while it holds its lock
+        sys.stderr.write("\nStopping after this tick; once more to end at once.\n")
+
+
+class Teller(Protocol):
+    """Tells how a run is doing."""
+
+    def tell(self, status: Status) -> None: ...
+
+
+@contextmanager
+def _teller(society: Society, *, quiet: bool) -> Iterator[Teller]:
+    if quiet:
+        yield _Silent()
+    elif sys.stderr.isatty():
+        with _Bar(society.ticks) as bar:
+            yield bar
+    else:
+        yield _Lines()
+
+
+class _Silent:
+    def tell(self, status: Status) -> None:
+        pass
+
+
+class _Lines:
+    """A line every few seconds, for logs of batch systems."""
+
+    def __init__(self) -> None:
+        self._pace = _Pace()
+        self._next = 0.0
+
+    def tell(self, status: Status) -> None:
+        rate = self._pace.rate(status)
+        over = status.phase in (Status.PHASE_FINISHED, Status.PHASE_STOPPED, Status.PHASE_FAILED)
+        if time.monotonic() < self._next and not over:
+            return
+        self._next = time.monotonic() + LINE_EVERY_S
+        left = self._pace.left(status)
+        print_line(
+            f"tick {max(status.tick, 0)}/{status.ticks}, population {status.population}, "
+            f"{number(rate)} agent-steps/s, {left} left",
+            error=True,
+        )
+
+
+class _Pace:
+    """How fast a run is since its first tick."""
+
+    def __init__(self) -> None:
+        self._start: tuple[float, int, int] | None = None
+
+    def rate(self, status: Status) -> float:
+        """Agent-steps per second."""
+        seconds, steps, _ = self._since(status)
+        return steps / seconds if seconds > 0 else 0.0
+
+    def left(self, status: Status) -> str:
+        seconds, _, ticks = self._since(status)
+        if not ticks:
+            return "?"
+        rest = int(seconds / ticks * (status.ticks - status.tick))
+        return f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
+
+    def _since(self, status: Status) -> tuple[float, int, int]:
+        now = (time.monotonic(), status.agent_steps, status.tick)
+        if self._start is None or status.tick < 1:
+            self._start = now
+        return now[0] - self._start[0], now[1] - self._start[1], now[2] - self._start[2]
+
+
+class _Fact(ProgressColumn):
+    """A fact that the teller keeps with the task."""
+
+    max_refresh = 0.1
+
+    def render(self, task: Task) -> Text:
+        return Text(str(task.fields.get("fact", "")))
+
+
+class _Bar:
+    """A bar for a terminal."""
+
+    def __init__(self, ticks: int) -> None:
+        self._pace = _Pace()
+        self._progress = Progress(
+            TextColumn("tick {task.completed:.0f}/{task.total:.0f}", markup=False),
+            BarColumn(bar_width=30),
+            _Fact(),
+            TimeRemainingColumn(),
+            console=console(error=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=ticks, fact="starting")
+
+    def __enter__(self) -> "_Bar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._progress.stop()
+
+    def tell(self, status: Status) -> None:
+        rate = number(self._pace.rate(status))
+        fact = _PHASES.get(status.phase) or f"population {status.population}, {rate} agent-steps/s"
+        self._progress.update(self._task, completed=max(status.tick, 0), fact=fact)
