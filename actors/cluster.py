@@ -32,7 +32,9 @@ from ethnos.wire.v1 import control_pb2_grpc
 from ethnos.world.hosts import Placement
 from ethnos.world.service import WorldService
 
-START_TIMEOUT_S = 120.0
+_ray: Any = ray
+"""Parts of Ray's interface have no types, or too narrow ones."""
+
 RETRY_S = 0.2
 """Between an actor's attempts to reach a world that is away."""
 MB_PER_ACTOR = 60
@@ -64,7 +66,9 @@ def ray_session() -> Iterator[None]:
                 _temp_dir=folder,
             )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise ClusterError(f"cannot {'join Ray at ' + address if address else 'start Ray'}: {error}") from error
+        raise ClusterError(
+            f"cannot {'join Ray at ' + address if address else 'start Ray'}: {error}"
+        ) from error
     try:
         yield
     finally:
@@ -81,7 +85,7 @@ def placement_for(society: Society) -> Placement:
     """
     if society.agents_per_actor != "auto":
         return Placement(society.agents_per_actor, most_hosts=1_000_000)
-    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    cores = max(1, int(_ray.cluster_resources().get("CPU", 1)))
     free_mb = psutil.virtual_memory().available // 2**20
     own = min(OWN_PROCESSES_PER_CORE * cores, free_mb // 2 // MB_PER_ACTOR)
     founders = sum(c.count for c in society.population)
@@ -145,10 +149,10 @@ class Supervisor:
         self._society = parse(run.society.read_text("utf-8"), str(run.society))
         self._text = run.society.read_text("utf-8")
         self._token = secrets.token_urlsafe(32)
-        self._bind = "127.0.0.1" if not os.environ.get("RAY_ADDRESS") else ray.util.get_node_ip_address()
-        remote_world = ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
+        self._bind = "127.0.0.1" if not os.environ.get("RAY_ADDRESS") else _ray.util.get_node_ip_address()
+        remote_world = _ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
         self._world = remote_world.remote(str(run.path.resolve()), self._token)
-        self._remote_agents = ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
+        self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
         self._hosts: list[Any] = []
         self._living: dict[Any, int] = {}
         """Reference of a host's `live` call to the host's number."""
@@ -272,7 +276,9 @@ class _Watcher:
     def _watch(self, address: str, token: str) -> None:
         with suppress(grpc.RpcError), grpc.insecure_channel(address) as channel:
             stub = control_pb2_grpc.ControlStub(channel)
-            for status in stub.Watch(control.WatchRequest(), metadata=(("authorization", f"Bearer {token}"),)):
+            for status in stub.Watch(
+                control.WatchRequest(), metadata=(("authorization", f"Bearer {token}"),)
+            ):
                 self.latest = status
 
     def join(self) -> None:

@@ -112,7 +112,13 @@ def recorded_ticks(run: RunDirectory) -> Iterator[tuple[int, str, dict[int, Answ
 def _answer(row: dict[str, Any]) -> Answer:
     memory = None if row["memory"] is None else row["memory"].encode()
     return Answer(
-        row["agent_id"], row["action"], row["args"].encode(), row["message"], memory, row["status"], row["reason"]
+        row["agent_id"],
+        row["action"],
+        row["args"].encode(),
+        row["message"],
+        memory,
+        row["status"],
+        row["reason"],
     )
 
 

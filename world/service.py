@@ -297,14 +297,16 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
     def __init__(self, service: WorldService) -> None:
         self._service = service
 
-    async def Live(self, requests: Any, context: Any) -> None:
+    async def Live(self, requests: Any, context: Any) -> None:  # type: ignore[override]
         first = await context.read()
         if first is grpc.aio.EOF or first.WhichOneof("message") != "hello":
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a stream begins with hello")
         hello = first.hello
         host = self._service.connect(hello)
         if host is None or host.outgoing is None:
-            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this host is not wanted, or was replaced")
+            await context.abort(
+                grpc.StatusCode.FAILED_PRECONDITION, "this host is not wanted, or was replaced"
+            )
             return
         reading = asyncio.create_task(self._read(host, hello.incarnation, context))
         try:
@@ -318,7 +320,9 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
             if message.WhichOneof("message") == "decisions":
                 self._service.decided(host, incarnation, message.decisions)
 
-    async def _write(self, queue: asyncio.Queue[wire.ToHost], context: Any, reading: asyncio.Task[None]) -> None:
+    async def _write(
+        self, queue: asyncio.Queue[wire.ToHost], context: Any, reading: asyncio.Task[None]
+    ) -> None:
         while not reading.done():
             getting = asyncio.create_task(queue.get())
             await asyncio.wait((getting, reading), return_when=asyncio.FIRST_COMPLETED)
@@ -356,7 +360,9 @@ class _ControlEdge(control_pb2_grpc.ControlServicer):
     async def Inspect(self, request: control.InspectRequest, context: Any) -> control.InspectReply:
         reply = self._service.inspect(request.agent_id)
         if reply is None:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"no agent {request.agent_id} lives in this society")
+            await context.abort(
+                grpc.StatusCode.NOT_FOUND, f"no agent {request.agent_id} lives in this society"
+            )
         assert reply is not None
         return reply
 
@@ -365,7 +371,7 @@ class _ControlEdge(control_pb2_grpc.ControlServicer):
             yield status
 
 
-class _Bearer(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+class _Bearer(grpc.aio.ServerInterceptor):
     """Lets nobody in without the run's token."""
 
     def __init__(self, token: str) -> None:

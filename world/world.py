@@ -292,7 +292,10 @@ def _take_in(agent: Agent, memory: bytes | None) -> None:
 
 def _printable(text: str) -> str:
     """What agents sent may reappear in a reason; control characters and lone surrogates may not."""
-    return text.encode("utf-8", "replace").decode().translate({c: "\ufffd" for c in (*range(32), *range(127, 160))})
+    return text.encode("utf-8", "replace").decode().translate(_UNPRINTABLE)
+
+
+_UNPRINTABLE = dict.fromkeys((*range(32), *range(127, 160)), "\ufffd")
 
 
 def _array_out(value: Any) -> Any:

@@ -58,6 +58,31 @@ def run(
     return directory
 
 
+def resume(
+    directory: RunDirectory,
+    *,
+    on_status: Callable[[Status], None] | None = None,
+    stop: threading.Event | None = None,
+) -> RunDirectory:
+    """Bring a run that was stopped or crashed to its end, on Ray, from its last committed tick.
+
+    Raises RunBusy if somebody is writing it, RecordDamaged, ClusterError, RecordFull.
+    """
+    from ethnos.actors.cluster import run_on_ray
+
+    run_on_ray(directory, on_status, stop)
+    return directory
+
+
+def run_here(society: Society, *, name: str) -> RunDirectory:
+    """Run a society in this process, without Ray: quick for small scripted ones. The record is the same."""
+    from ethnos.actors.here import run_here as bring_to_its_end
+
+    directory = create(society, name)
+    bring_to_its_end(directory)
+    return directory
+
+
 _SQL_TYPES = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
 
 
@@ -78,4 +103,4 @@ def _sql_type(hint: Any) -> Any:
     return _SQL_TYPES.get(hint, "JSON")
 
 
-__all__ = ["create", "run"]
+__all__ = ["create", "resume", "run", "run_here"]

@@ -139,7 +139,7 @@ def parse(text: str, name: str = "society", changes: Sequence[str] = ()) -> Soci
     for change in changes:
         _apply(data, change)
     problems = _Problems(name, lines, changes)
-    society = problems.collect((), lambda: Society.model_validate(data), Society)
+    society: Society | None = problems.collect((), lambda: Society.model_validate(data), Society)
     if society is None:
         problems.guess_scenario(data)
     else:
@@ -163,7 +163,10 @@ class _Problems:
         if any(tuple(map(str, location))[: len(c)] == c for c in self._changed):
             self.found.append(f"--set {dotted}: {message}")
             return
-        line = next((self._lines[location[:n]] for n in range(len(location), -1, -1) if location[:n] in self._lines), 1)
+        line = next(
+            (self._lines[location[:n]] for n in range(len(location), -1, -1) if location[:n] in self._lines),
+            1,
+        )
         self.found.append(f"{self._name}:{line}: {dotted}: {message}")
 
     def collect(self, prefix: Location, make: Any, model: Any = None) -> Any:
@@ -184,7 +187,9 @@ class _Problems:
         if isinstance(name, str):
             cls = self.collect(("scenario",), lambda: scenarios.find(name))
             if cls is not None:
-                self.collect(("world",), lambda: cls.Params.model_validate(data.get("world") or {}), cls.Params)
+                self.collect(
+                    ("world",), lambda: cls.Params.model_validate(data.get("world") or {}), cls.Params
+                )
 
     def check_scenario(self, society: Society) -> Society | None:
         cls = self.collect(("scenario",), society.scenario_class)
@@ -194,7 +199,7 @@ class _Problems:
         names = [c.cohort for c in society.population]
         for i, spec in enumerate(society.population):
             place = ("population", i, "mind")
-            self.collect((*place, "settings"), lambda spec=spec: make_mind(cls, spec.mind))  # type: ignore[misc]
+            self.collect((*place, "settings"), lambda spec=spec: make_mind(cls, spec.mind))
             if names.index(spec.cohort) != i:
                 self.add(("population", i, "cohort"), f"the cohort {spec.cohort!r} is there twice")
         if params is None:
@@ -206,7 +211,9 @@ class _Problems:
 
 def _is_tag(part: str | int) -> bool:
     """Pydantic puts the branch of a union into an error's place; a user has not written it."""
-    return isinstance(part, str) and (part.startswith(("literal[", "constrained-", "function-")) or part == "int")
+    return isinstance(part, str) and (
+        part.startswith(("literal[", "constrained-", "function-")) or part == "int"
+    )
 
 
 def _explain(error: Any, model: Any) -> str:

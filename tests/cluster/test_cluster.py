@@ -69,10 +69,17 @@ class Killer:
         due = [t for t in self.at if t <= status.tick]
         for tick in due:
             name = self.at.pop(tick)
-            victims = [p for p in psutil.Process().children(recursive=True) if name in " ".join(p.cmdline())]
+            victims = [p for p in psutil.Process().children(recursive=True) if _is_called(p, name)]
             if victims:
                 os.kill(victims[self.killed % len(victims)].pid, signal.SIGKILL)
                 self.killed += 1
+
+
+def _is_called(process: psutil.Process, name: str) -> bool:
+    try:
+        return name in " ".join(process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def test_killed_agents_are_replaced(reference: str) -> None:
@@ -87,7 +94,9 @@ def test_a_killed_world_service_comes_back(reference: str) -> None:
     directory = run(slow, name="killed", on_status=killer)
     assert killer.killed == 2
     assert digest(directory) == reference
-    rows = connect(directory).sql("SELECT count(*), max(seq) + 1, count(DISTINCT seq) FROM events").fetchall()[0]
+    rows = (
+        connect(directory).sql("SELECT count(*), max(seq) + 1, count(DISTINCT seq) FROM events").fetchall()[0]
+    )
     assert len(set(rows)) == 1
 
 

@@ -17,7 +17,7 @@ from duckdb import ConstantExpression as constant
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from ethnos.errors import QueryError, RecordDamaged
-from ethnos.record.directory import Kind, Manifest, RunDirectory
+from ethnos.record.directory import Kind, Manifest, RunDirectory, find_all
 from ethnos.record.log import read_segment, unpack
 from ethnos.record.schema import TABLES
 
@@ -147,6 +147,14 @@ def stream(seen: Picture, table: str, columns: Sequence[str] = ()) -> Iterator[p
         except (pa.ArrowException, OSError, KeyError) as error:
             raise RecordDamaged(f"{part}: {error}") from None
     yield from unpack(seen.tail, table).select(names).to_batches()
+
+
+def open_run(*names: str | Path) -> DuckDBPyConnection:
+    """The record of a run, or of several (`exp*` stands for all that match), as a DuckDB connection.
+
+    With several runs every table has a column `run`. Raises RunNotFound, RecordDamaged.
+    """
+    return connect(*find_all(map(str, names)))
 
 
 def connect(*runs: RunDirectory, run_column: bool | None = None) -> DuckDBPyConnection:
