@@ -8,12 +8,14 @@ wire, the validation at the world's edge, the snapshots and the columns in SQL.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import cleandoc
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ethnos.world.events import Event
+from ethnos.world.prose import Quote, outline
 from ethnos.world.turn import Agent, Decision, Turn
 
 
@@ -39,6 +41,16 @@ class Flow:
     event: type[Event]
     field: str = "amount"
     sign: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One kind of action that is open to an agent now."""
+
+    action: type[Any]
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """For some of its arguments, what they may be now: names, numbers, or a `range` of whole numbers. If
+    nothing is left for one of them, the action is not open at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +181,22 @@ class Scenario(ABC, Generic[P, S]):
     def observe(self, state: S, agents: Sequence[Agent], news: News) -> list[Any]:
         """An `Observation` for each of `agents`, in that order. Called once a tick for all: vectorise here."""
 
+    def told(self) -> str:
+        """The rules, as all members are told them, these parameters included. It goes before every turn of
+        everybody, so it names nobody and never changes. The class's docstring, unless overridden."""
+        return cleandoc(type(self).__doc__ or "")
+
+    def show(self, observation: Any, quote: Quote) -> str:
+        """An `Observation` in words. All that agents may have written goes through `quote`."""
+        return outline(observation, quote)
+
+    def options(self, observation: Any) -> Sequence[Option]:
+        """What is open to an agent that is shown `observation`, as far as it can know: all, unless narrowed.
+
+        Minds choose among these; the rules still decide, in `act`.
+        """
+        return [Option(action) for action in self.actions]
+
     @abstractmethod
     def act(self, state: S, agent: Agent, action: Any, tick: Tick) -> str | None:
         """Carry out one agent's action; may return what became of it, in words for the agent.
@@ -210,7 +238,9 @@ __all__ = [
     "Message",
     "Mind",
     "News",
+    "Option",
     "Params",
+    "Quote",
     "Scenario",
     "Tick",
     "Turn",

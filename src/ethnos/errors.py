@@ -10,8 +10,12 @@ EthnosError
 │   └── RecordFull      the disk took no more; the record is valid up to its last committed tick
 ├── QueryError          a SQL query is wrong or asks for what a reader may not do
 ├── ClusterError        Ray or the world-state service cannot be reached or started
+├── MindFailed          a mind came to no decision (recorded; its agent does the neutral thing)
 └── Refused             the rules of a world refuse an action (raised by scenarios, recorded as an event)
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class EthnosError(Exception):
@@ -56,3 +60,13 @@ class ClusterError(EthnosError):
 
 class Refused(EthnosError):
     """The rules of a world refuse an action; the text is the reason the agent is told."""
+
+
+class MindFailed(EthnosError):
+    """A mind came to no decision; the text says why. `how` is its provenance all the same, for the record."""
+
+    def __init__(self, reason: str, how: Mapping[str, Any] | None = None, *, late: bool = False) -> None:
+        super().__init__(reason)
+        self.how: Mapping[str, Any] = how or {}
+        self.late = late
+        """Whether it would have decided, given more time."""
