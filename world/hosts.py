@@ -21,8 +21,8 @@ class Host:
     agents: set[int] = field(default_factory=set)
     """Ids; membership only, never iterated in an order that matters."""
     incarnation: int = -1
-    outgoing: asyncio.Queue[wire.ToHost] | None = None
-    """What the stream is to send; None while nobody is connected."""
+    outgoing: asyncio.Queue[wire.ToHost | None] | None = None
+    """What the stream is to send, None at its end; no queue while nobody is connected."""
 
     @property
     def connected(self) -> bool:

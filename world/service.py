@@ -304,13 +304,16 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
         hello = first.hello
         host = self._service.connect(hello)
         if host is None or host.outgoing is None:
-            await context.abort(
-                grpc.StatusCode.FAILED_PRECONDITION, "this host is not wanted, or was replaced"
-            )
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this host is not wanted, or was replaced")
             return
+        outgoing = host.outgoing
         reading = asyncio.create_task(self._read(host, hello.incarnation, context))
+        reading.add_done_callback(lambda done: _end_of(outgoing, done))
         try:
-            await self._write(host.outgoing, context, reading)
+            while (message := await outgoing.get()) is not None:
+                await context.write(message)
+                if message.WhichOneof("message") == "end":
+                    return
         finally:
             reading.cancel()
             self._service.disconnect(host, hello.incarnation)
@@ -320,19 +323,12 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
             if message.WhichOneof("message") == "decisions":
                 self._service.decided(host, incarnation, message.decisions)
 
-    async def _write(
-        self, queue: asyncio.Queue[wire.ToHost], context: Any, reading: asyncio.Task[None]
-    ) -> None:
-        while not reading.done():
-            getting = asyncio.create_task(queue.get())
-            await asyncio.wait((getting, reading), return_when=asyncio.FIRST_COMPLETED)
-            if not getting.done():
-                getting.cancel()
-                return
-            message = getting.result()
-            await context.write(message)
-            if message.WhichOneof("message") == "end":
-                return
+
+def _end_of(outgoing: asyncio.Queue[wire.ToHost | None], reading: asyncio.Task[None]) -> None:
+    """Nobody reads any more, so nothing is written any more; why the stream broke does not matter."""
+    if not reading.cancelled():
+        reading.exception()
+    outgoing.put_nowait(None)
 
 
 class _ControlEdge(control_pb2_grpc.ControlServicer):
@@ -360,9 +356,7 @@ class _ControlEdge(control_pb2_grpc.ControlServicer):
     async def Inspect(self, request: control.InspectRequest, context: Any) -> control.InspectReply:
         reply = self._service.inspect(request.agent_id)
         if reply is None:
-            await context.abort(
-                grpc.StatusCode.NOT_FOUND, f"no agent {request.agent_id} lives in this society"
-            )
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no agent {request.agent_id} lives in this society")
         assert reply is not None
         return reply
 
