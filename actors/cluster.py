@@ -66,9 +66,7 @@ def ray_session() -> Iterator[None]:
                 _temp_dir=folder,
             )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise ClusterError(
-            f"cannot {'join Ray at ' + address if address else 'start Ray'}: {error}"
-        ) from error
+        raise ClusterError(f"cannot {'join Ray at ' + address if address else 'start Ray'}: {error}") from error
     try:
         yield
     finally:
@@ -84,14 +82,14 @@ def placement_for(society: Society) -> Placement:
     half of the free memory; above that the agents share one actor per core.
     """
     if society.agents_per_actor != "auto":
-        return Placement(society.agents_per_actor, most_hosts=1_000_000)
+        return Placement(society.agents_per_actor, 1_000_000, spares=2 if society.agents_per_actor == 1 else 0)
     cores = max(1, int(_ray.cluster_resources().get("CPU", 1)))
     free_mb = psutil.virtual_memory().available // 2**20
     own = min(OWN_PROCESSES_PER_CORE * cores, free_mb // 2 // MB_PER_ACTOR)
     founders = sum(c.count for c in society.population)
     if founders <= own:
-        return Placement(1, most_hosts=max(1, own))
-    return Placement(1, most_hosts=cores)
+        return Placement(1, max(1, own), spares=2)
+    return Placement(1, cores)
 
 
 class _World:
@@ -276,9 +274,7 @@ class _Watcher:
     def _watch(self, address: str, token: str) -> None:
         with suppress(grpc.RpcError), grpc.insecure_channel(address) as channel:
             stub = control_pb2_grpc.ControlStub(channel)
-            for status in stub.Watch(
-                control.WatchRequest(), metadata=(("authorization", f"Bearer {token}"),)
-            ):
+            for status in stub.Watch(control.WatchRequest(), metadata=(("authorization", f"Bearer {token}"),)):
                 self.latest = status
 
     def join(self) -> None:

@@ -37,10 +37,12 @@ class Host:
 class Placement:
     """Decides which host a new agent lives on. The same agents always get the same decisions, wherever they live."""
 
-    def __init__(self, agents_per_actor: int, most_hosts: int) -> None:
+    def __init__(self, agents_per_actor: int, most_hosts: int, spares: int = 0) -> None:
         self.agents_per_actor = agents_per_actor
         self.most_hosts = most_hosts
         """Once there are as many hosts, they take more agents than `agents_per_actor`."""
+        self.spares = spares
+        """Hosts without agents to keep ready."""
         self.hosts: list[Host] = []
         self._home: dict[int, Host] = {}
 
@@ -57,7 +59,15 @@ class Placement:
             host = min(self.hosts, key=lambda h: (len(h.agents), h.number))
         host.agents.add(agent)
         self._home[agent] = host
+        self._keep_spares()
         return host
+
+    def _keep_spares(self) -> None:
+        """Have actors started for agents that are not born yet: starting one takes a second, a birth should not."""
+        spare = sum(not h.agents for h in self.hosts)
+        while spare < self.spares and len(self.hosts) < self.most_hosts:
+            self.hosts.append(Host(len(self.hosts)))
+            spare += 1
 
     def remove(self, agent: int) -> Host:
         host = self._home.pop(agent)

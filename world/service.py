@@ -96,6 +96,7 @@ class WorldService:
     async def _live(self, log: Log) -> str:
         assert self._clock is not None
         try:
+            await self._all_connected()
             reason = await self._clock.run(self, self._gate)
             log.seal()
         except EthnosError as error:
@@ -106,6 +107,17 @@ class WorldService:
         self.run_directory.finish("stopped" if stopped else "finished", self.reason, log.digest, log.tick)
         self.phase = Phase.PHASE_STOPPED if stopped else Phase.PHASE_FINISHED
         return self.reason
+
+    async def _all_connected(self) -> None:
+        """Wait for the actors, so that their start is not counted as thinking. Raises ClusterError."""
+        until = time.monotonic() + HOST_PATIENCE_S
+        while missing := [h for h in self.placement.hosts if h.agents and not h.connected]:
+            if time.monotonic() > until:
+                raise ClusterError(f"{len(missing)} actors did not start within {HOST_PATIENCE_S:.0f} s")
+            self.reason = f"starting actors, {len(missing)} to go"
+            await self._publish()
+            await self._wait_for_news(until)
+        self.reason = ""
 
     async def _say_goodbye(self) -> None:
         for host in self.placement.hosts:
