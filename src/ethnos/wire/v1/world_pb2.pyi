@@ -29,6 +29,7 @@ class FromHost(_message.Message):
 
     HELLO_FIELD_NUMBER: _builtins.int
     DECISIONS_FIELD_NUMBER: _builtins.int
+    HALT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """The first message on a stream."""
@@ -37,17 +38,22 @@ class FromHost(_message.Message):
     def decisions(self) -> Global___Decisions:
         """Decisions, in any order, in any number of messages."""
 
+    @_builtins.property
+    def halt(self) -> Global___Halt:
+        """The run cannot go on as it is."""
+
     def __init__(
         self,
         *,
         hello: Global___Hello | None = ...,
         decisions: Global___Decisions | None = ...,
+        halt: Global___Halt | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decisions", b"decisions", "hello", b"hello", "message", b"message"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decisions", b"decisions", "halt", b"halt", "hello", b"hello", "message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decisions", b"decisions", "hello", b"hello", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decisions", b"decisions", "halt", b"halt", "hello", b"hello", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "decisions"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "decisions", "halt"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -110,6 +116,30 @@ class Decisions(_message.Message):
 Global___Decisions: _TypeAlias = Decisions  # noqa: Y015
 
 @_typing.final
+class Halt(_message.Message):
+    """A reason to stop the run before the tick under way is resolved, such as a budget that is spent. Decisions that
+    have arrived are kept; the record stays valid and the run can be resumed.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """Why, in words."""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Halt: _TypeAlias = Halt  # noqa: Y015
+
+@_typing.final
 class Decision(_message.Message):
     """One agent's turn, as its mind made it: not validated yet."""
 
@@ -123,6 +153,8 @@ class Decision(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     LATENCY_MS_FIELD_NUMBER: _builtins.int
     HOW_FIELD_NUMBER: _builtins.int
+    LATE_FIELD_NUMBER: _builtins.int
+    LAYERS_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.int
     """Who decides."""
     action: _builtins.str
@@ -139,6 +171,12 @@ class Decision(_message.Message):
     """Milliseconds the mind took."""
     how: _builtins.bytes
     """Provenance such as model and tokens: a JSON object, or empty."""
+    late: _builtins.bool
+    """Whether a mind that failed only ran out of time."""
+    @_builtins.property
+    def layers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Layer]:
+        """Layers of prompts that this actor has not sent before; the record keeps each once."""
+
     def __init__(
         self,
         *,
@@ -150,16 +188,48 @@ class Decision(_message.Message):
         failure: _builtins.str = ...,
         latency_ms: _builtins.float = ...,
         how: _builtins.bytes = ...,
+        late: _builtins.bool = ...,
+        layers: _abc.Iterable[Global___Layer] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_memory", b"_memory", "memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory", b"_memory", "action", b"action", "agent_id", b"agent_id", "args", b"args", "failure", b"failure", "how", b"how", "latency_ms", b"latency_ms", "memory", b"memory", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory", b"_memory", "action", b"action", "agent_id", b"agent_id", "args", b"args", "failure", b"failure", "how", b"how", "late", b"late", "latency_ms", b"latency_ms", "layers", b"layers", "memory", b"memory", "message", b"message"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__memory: _TypeAlias = _typing.Literal["memory"]  # noqa: Y015
     _WhichOneofArgType__memory: _TypeAlias = _typing.Literal["_memory", b"_memory"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__memory) -> _WhichOneofReturnType__memory | None: ...
 
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
+
+@_typing.final
+class Layer(_message.Message):
+    """A piece of a prompt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HASH_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    hash: _builtins.str
+    """Digest of its text, by which decisions refer to it."""
+    name: _builtins.str
+    """What it is: rules, persona, observation, ..."""
+    text: _builtins.str
+    """The text as the model got it."""
+    def __init__(
+        self,
+        *,
+        hash: _builtins.str = ...,
+        name: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hash", b"hash", "name", b"name", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Layer: _TypeAlias = Layer  # noqa: Y015
 
 @_typing.final
 class ToHost(_message.Message):
