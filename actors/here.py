@@ -32,6 +32,7 @@ class Here:
         made = [self._host.think(tick, i, o) for i, o in zip(ids, observations, strict=True)]
         async with asyncio.timeout(self._society.decision_deadline):
             decisions = [await d if inspect.isawaitable(d) else d for d in made]
+        self._clock.log.note_layers(layer for d in decisions for layer in d.layers)
         return {d.agent_id: self._receive(d) for d in decisions}
 
     async def committed(self, step: Step) -> None:

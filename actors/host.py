@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import msgspec
 
+from ethnos.errors import MindFailed
 from ethnos.society import Society
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.wire.v1 import world_pb2_grpc
@@ -163,5 +164,12 @@ class Host:
 
 def _failure(agent: Agent, error: Exception, start: float) -> wire.Decision:
     elapsed = (time.perf_counter() - start) * 1000
-    text = f"{type(error).__name__}: {error}"[:1000].encode("utf-8", "replace").decode()
-    return wire.Decision(agent_id=agent.id, failure=text, latency_ms=elapsed)
+    known = error if isinstance(error, MindFailed) else None
+    text = str(error) if known else f"{type(error).__name__}: {error}"
+    return wire.Decision(
+        agent_id=agent.id,
+        failure=text[:1000].encode("utf-8", "replace").decode() or "no reason given",
+        late=known is not None and known.late,
+        how=msgspec.json.encode(known.how) if known and known.how else b"",
+        latency_ms=elapsed,
+    )

@@ -24,12 +24,13 @@ def receive(
     message: str = "",
     memory: bytes | None = None,
     failure: str = "",
+    late: bool = False,
     latency_ms: float = 0.0,
     how: bytes = b"",
     mind: str = "",
 ) -> Answer:
     """The answer an agent gave. What is too large is dropped and the answer marked as refused."""
-    status: Status = "failed" if failure else "answered"
+    status: Status = "late" if late else "failed" if failure else "answered"
     reason = _valid(failure[:MAX_REASON_CHARS])
     too_large = _too_large(args, message, memory)
     if too_large:
@@ -68,6 +69,7 @@ def received(decision: Decision, mind: str) -> Answer:
         message=decision.message,
         memory=decision.memory if decision.HasField("memory") else None,
         failure=decision.failure,
+        late=decision.late,
         latency_ms=decision.latency_ms,
         how=decision.how,
         mind=mind,

@@ -234,6 +234,8 @@ class WorldService:
     def decided(self, host: Host, incarnation: int, decisions: wire.Decisions) -> None:
         """Take decisions in. Stale and doubled ones, and those of agents that live elsewhere, are dropped."""
         asked = self._asked
+        if self._clock is not None:
+            self._clock.log.note_layers(layer for d in decisions.decisions for layer in d.layers)
         if asked is None or decisions.tick != asked.tick or host.incarnation != incarnation:
             return
         owed = asked.waiting.get(host.number, set())

@@ -7,7 +7,7 @@ segment was never committed; opening the log again seals what is whole and start
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,12 +20,23 @@ import pyarrow.parquet as pq
 from ethnos.errors import RecordFull
 from ethnos.record import digest
 from ethnos.record.directory import RunDirectory, now, put_in_place
-from ethnos.record.schema import DECISIONS, EVENTS, TABLES, TICKS, decisions_batch, events_batch, wal_schema
+from ethnos.record.schema import (
+    TABLES,
+    TICKS,
+    Layer,
+    decisions_batch,
+    events_batch,
+    layers_batch,
+    wal_schema,
+)
 from ethnos.world.world import Step
 
 SEAL_ROWS = 200_000
 """Events and decisions in a segment before it is sealed: a Parquet part of some 4 MB."""
 SEAL_TICKS = 5_000
+
+_OF_ONE_TURN = {"history", "observation"}
+"""Layers that are hardly ever the same twice: not worth remembering that they are there."""
 
 _WAL = wal_schema()
 
@@ -41,6 +52,8 @@ class Log:
         """The last committed tick."""
         self.digest = digest.START
         """The digest up to and including it."""
+        self._known_layers: set[str] = set()
+        self._new_layers: list[Layer] = []
         self._segment: _Segment | None = None
         self._sealing: Future[None] | None = None
         self._sealer = ThreadPoolExecutor(1, thread_name_prefix="seal")
@@ -56,6 +69,9 @@ class Log:
         if parts:
             last = pq.read_table(parts[-1], columns=["tick", "digest"]).to_pylist()[-1]
             self.tick, self.digest = last["tick"], last["digest"]
+        for part in self.run.parts("layers"):
+            rows = pq.read_table(part, columns=["hash", "name"]).to_pylist()
+            self._known_layers.update(r["hash"] for r in rows if r["name"] not in _OF_ONE_TURN)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -66,6 +82,15 @@ class Log:
             self._sealer.shutdown()
         finally:
             self._stack.close()
+
+    def note_layers(self, layers: Iterable[Layer]) -> None:
+        """Put pieces of prompts on the record with the next tick, unless they are there."""
+        for layer in layers:
+            if layer.name in _OF_ONE_TURN:
+                self._new_layers.append(layer)
+            elif layer.hash not in self._known_layers:
+                self._known_layers.add(layer.hash)
+                self._new_layers.append(layer)
 
     def commit(self, step: Step, observations: dict[int, str], elapsed_ms: float) -> str:
         """Put one tick on disk; returns the digest up to it. Raises RecordFull: then it is not committed."""
@@ -97,7 +122,10 @@ class Log:
                 self._sealing = None
             if self._segment is None:
                 self._segment = _Segment(self.run.wal / f"{step.tick:010d}.arrows")
-            self._segment.append(step.tick, {"events": events, "decisions": decisions, "ticks": ticks})
+            layers = layers_batch(step.tick, self._new_layers)
+            tables = {"events": events, "decisions": decisions, "layers": layers, "ticks": ticks}
+            self._segment.append(step.tick, tables)
+        self._new_layers.clear()
         self.tick, self.digest = step.tick, chained
         if self._segment.rows >= SEAL_ROWS or self._segment.ticks >= SEAL_TICKS:
             self._seal_in_background()
@@ -180,13 +208,15 @@ def unpack(batches: list[pa.RecordBatch], table: str) -> pa.Table:
 def seal(run: RunDirectory, segment: Path, batches: list[pa.RecordBatch]) -> None:
     """Write a segment's ticks as Parquet parts and delete it.
 
-    `events` first and `ticks` last: whoever finds a tick in `ticks` finds its events. Doing it again after a
-    crash writes the same parts again.
+    `ticks` comes last: whoever finds a tick there finds the rest of it. Doing it again after a crash writes the
+    same parts again.
     """
     if batches:
         first, last = batches[0]["tick"][0].as_py(), batches[-1]["tick"][0].as_py()
-        for table in ("events", "decisions", "ticks"):
-            write_part(run.path / table / f"{first:010d}-{last:010d}.parquet", unpack(batches, table))
+        for table in TABLES:
+            rows = unpack(batches, table)
+            if rows.num_rows or table != "layers":
+                write_part(run.path / table / f"{first:010d}-{last:010d}.parquet", rows)
     segment.unlink(missing_ok=True)
 
 
@@ -217,4 +247,4 @@ class _disk:
             ) from error
 
 
-__all__ = ["DECISIONS", "EVENTS", "Log", "read_segment", "seal", "unpack"]
+__all__ = ["Log", "read_segment", "seal", "unpack"]

@@ -128,7 +128,7 @@ def picture(run: RunDirectory) -> Picture:
     the other way round: so nothing that is sealed meanwhile is missed, and what is found twice is dropped.
     """
     batches = [b for path in run.segments() for b in read_segment(path)]
-    parts = {table: run.parts(table) for table in ("ticks", "decisions", "events")}
+    parts = {table: run.parts(table) for table in reversed(TABLES)}
     sealed = max((_last_tick(p) for p in parts["ticks"]), default=-1)
     tail = {t: b for b in batches if (t := b["tick"][0].as_py()) > sealed}
     whole = {table: [p for p in paths if _last_tick(p) <= sealed] for table, paths in parts.items()}

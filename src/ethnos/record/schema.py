@@ -3,11 +3,21 @@
 Meaning and unit of a column travel in its Arrow field metadata, so every Parquet file explains itself.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from ethnos.world.world import Step
+
+
+class Layer(Protocol):
+    """A piece of a prompt with the hash of its text."""
+
+    hash: str
+    name: str
+    text: str
+
 
 FORMAT = 1
 """Version of the record's layout; a run written in another one is refused, never guessed at."""
@@ -60,9 +70,7 @@ DECISIONS = pa.schema(
 TICKS = pa.schema(
     [
         _column("tick", pa.int64(), "the tick", "ticks", null=False),
-        _column(
-            "first_seq", pa.int64(), "seq of its first event; if it has none, the next one's", null=False
-        ),
+        _column("first_seq", pa.int64(), "seq of its first event; if it has none, the next one's", null=False),
         _column("events", pa.int64(), "events in it", "events", null=False),
         _column("population", pa.int64(), "agents alive at its end", "agents", null=False),
         _column("decisions", pa.int64(), "agents asked in it", "agents", null=False),
@@ -77,7 +85,18 @@ TICKS = pa.schema(
     metadata={"meaning": "One row per completed tick."},
 )
 
-TABLES = {"events": EVENTS, "decisions": DECISIONS, "ticks": TICKS}
+LAYERS = pa.schema(
+    [
+        _column("tick", pa.int64(), "when it was first sent", "ticks", null=False),
+        _column("hash", pa.string(), "digest of its text, by which `decisions.how` refers to it", null=False),
+        _column("name", pa.string(), "what it is: rules, cohort, persona, notes, history, observation", null=False),
+        _column("text", pa.string(), "the words the model got; untrusted where agents wrote them", null=False),
+    ],
+    metadata={"meaning": "The layers of all prompts, each text once."},
+)
+
+TABLES = {"events": EVENTS, "decisions": DECISIONS, "layers": LAYERS, "ticks": TICKS}
+"""In the order in which they are sealed: whoever finds a tick in `ticks` finds the rest of it."""
 
 
 def wal_schema() -> pa.Schema:
@@ -119,6 +138,13 @@ def decisions_batch(step: Step, observations: dict[int, str]) -> pa.RecordBatch:
     columns: list[Any] = list(zip(*rows, strict=True)) or [()] * len(DECISIONS)
     arrays = [pa.array(c, f.type) for c, f in zip(columns, DECISIONS, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=DECISIONS)
+
+
+def layers_batch(tick: int, layers: Sequence[Layer]) -> pa.RecordBatch:
+    """Layers of prompts that were not on the record before."""
+    columns = [[tick] * len(layers), *([getattr(x, n) for x in layers] for n in ("hash", "name", "text"))]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, LAYERS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=LAYERS)
 
 
 def _text(value: str | bytes) -> str:
