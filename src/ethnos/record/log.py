@@ -174,7 +174,7 @@ class _Segment:
         batch = pa.RecordBatch.from_arrays([pa.array([tick], pa.int64()), *lists], schema=_WAL)
         self._writer.write_batch(batch)
         self._file.flush()
-        os.fsync(self._file.fileno())
+        os.fdatasync(self._file.fileno())
         self.batches.append(batch)
         self.rows += tables["events"].num_rows + tables["decisions"].num_rows
 
