@@ -99,16 +99,14 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path, society: str, manifest: Manifest) -> "RunDirectory":
         """Make a new run. Raises RunExists if the name is taken, SocietyError if it is unfit."""
-        if not re.fullmatch(r"\w[\w.\-]{0,99}", path.name):
-            raise SocietyError(f"{path.name!r} cannot name a run: use letters, digits, '.', '-' and '_'")
+        if not re.fullmatch(r"\w[\w.\-]{0,99}", manifest.name) or manifest.name != path.name:
+            raise SocietyError(f"{manifest.name!r} cannot name a run: use letters, digits, '.', '-' and '_'")
         path.parent.mkdir(parents=True, exist_ok=True)
         run = cls(path)
         try:
             path.mkdir()
         except FileExistsError:
-            raise RunExists(
-                f"there is a run named {path.name!r} in {path.parent}; choose another --name"
-            ) from None
+            raise RunExists(f"there is a run named {path.name!r} in {path.parent}; choose another --name") from None
         try:
             for folder in (run.wal, run.snapshots, *(path / t for t in TABLES)):
                 folder.mkdir()
@@ -231,7 +229,7 @@ def next_name(stem: str) -> str:
 def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a whole file: readers see the old one or the new one, also after a crash."""
     aside = path.with_name(f".{path.name}.aside")
-    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
