@@ -1,8 +1,8 @@
 """Chance that is addressed, not consumed.
 
-Every draw belongs to an address (seed, purpose, agent, tick) of a counter-based generator (Philox 4x64, Salmon
-et al. 2011), so it comes out the same in any process and any order, and a branch of a run meets the same luck
-wherever nothing was changed. There is no global generator.
+Every draw belongs to an address (seed, purpose, agent, tick) of a counter-based generator (Philox 4x64,
+Salmon et al. 2011), so it comes out the same in any process and any order, and a branch of a run meets the
+same luck wherever nothing was changed. There is no global generator.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,15 @@ def generator(seed: int, purpose: str, *, agent: int = 0, tick: int = 0) -> np.r
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, agent, tick]))
 
 
+def pick(seed: int, purpose: str, sides: int, *, agent: int = 0, tick: int = 0) -> int:
+    """One of 0 to `sides` - 1. For a single draw this is ten times cheaper than a generator."""
+    low, high = _key(seed, purpose)
+    digest = blake2b(b"%d %d %d %d" % (low, high, agent, tick), digest_size=8).digest()
+    return int.from_bytes(digest, "little") * sides >> 64
+
+
 def uniforms(seed: int, purpose: str, places: Sequence[int] | NDArray[np.int64], *, tick: int) -> NDArray[np.float64]:
-    """One number in [0, 1) for each place (an agent's id, a cell's index), independent of which others are asked.
+    """One number in [0, 1) for each place (an agent's id, a cell's index), whichever others are asked for.
 
     Much cheaper than a generator per place: about 5 ns per unit of the largest place.
     """

@@ -21,9 +21,7 @@ Population = Sequence[tuple[Cohort, Mind]]
 """Cohorts of founders, each with the mind of its members and of their offspring."""
 
 
-def play(
-    scenario: Scenario[Any, Any], population: Population, seed: int = 0, ticks: int = 100
-) -> Iterator[Step]:
+def play(scenario: Scenario[Any, Any], population: Population, seed: int = 0, ticks: int = 100) -> Iterator[Step]:
     """Run a society and yield tick 0 and every tick after it, until the world ends. Minds may not be async.
 
     >>> from ethnos.world.scenarios.commons import Commons, CommonsParams, Fixed
@@ -135,9 +133,7 @@ class _Trial:
     def _answer(self, agent_id: int, seen: bytes) -> Answer:
         world = self.world
         if self.mind is None:
-            return fuzzed(
-                world.spec, agent_id, [a.name for a in world.agents.values()], world.seed, world.tick
-            )
+            return fuzzed(world.spec, agent_id, [a.name for a in world.agents.values()], world.seed, world.tick)
         turn = Turn(world.agents[agent_id], world.tick + 1, world.spec.decode_observation(seen), world.seed)
         return answer(world.spec, agent_id, self.mind.decide(turn))
 
@@ -161,9 +157,7 @@ def _check_step(spec: ScenarioSpec, step: Step, before: Mapping[str, float], fir
 def _check_row(row: Row) -> None:
     *ids, x, y, amount, text, data = row[2:]
     assert all(i is None or type(i) is int for i in ids), f"an id is no whole number: {row}"
-    assert all(n is None or (type(n) in (int, float) and abs(n) < 2**53) for n in (x, y, amount)), (
-        f"bad: {row}"
-    )
+    assert all(n is None or (type(n) in (int, float) and abs(n) < 2**53) for n in (x, y, amount)), f"bad: {row}"
     assert text is None or isinstance(text.encode(), bytes)
     assert data is None or isinstance(json.loads(data), dict), f"data that is no JSON object: {row}"
 

@@ -30,7 +30,7 @@ from ethnos.world.scenarios.terra.actions import ACTIONS, Stay
 from ethnos.world.scenarios.terra.deeds import DEEDS
 from ethnos.world.scenarios.terra.events import ENERGY, EVENTS, Settled, WorldMade
 from ethnos.world.scenarios.terra.food import Density
-from ethnos.world.scenarios.terra.minds import Forager, Wanderer
+from ethnos.world.scenarios.terra.minds import Forager, Villager, Wanderer
 from ethnos.world.scenarios.terra.params import TerraParams
 from ethnos.world.scenarios.terra.rules import Rules
 from ethnos.world.scenarios.terra.sight import Observation, look
@@ -47,7 +47,7 @@ class Terra(Scenario[TerraParams, TerraState]):
     actions = ACTIONS
     neutral = Stay()
     events = EVENTS
-    minds = {"forager": Forager, "wanderer": Wanderer}
+    minds = {"forager": Forager, "villager": Villager, "wanderer": Wanderer}
     conserved = {"energy": ENERGY}
     name_prefix = "being"
 

@@ -55,9 +55,7 @@ def take(rules: Rules, state: TerraState, agent: Agent, action: actions.TakeEner
     return f"you took {amount} energy from {victim.name}"
 
 
-def reproduce(
-    rules: Rules, state: TerraState, agent: Agent, action: actions.Reproduce, tick: Tick
-) -> str | None:
+def reproduce(rules: Rules, state: TerraState, agent: Agent, action: actions.Reproduce, tick: Tick) -> str | None:
     life, parent = rules.params.life, state.beings[agent.id]
     if parent.energy < life.reproduction_cost:
         raise Refused(f"a child costs {life.reproduction_cost} energy, you have {parent.energy}")
@@ -78,9 +76,7 @@ def reproduce(
     return f"your child {child.name} was born"
 
 
-def create(
-    rules: Rules, state: TerraState, agent: Agent, action: actions.CreateArtifact, tick: Tick
-) -> str | None:
+def create(rules: Rules, state: TerraState, agent: Agent, action: actions.CreateArtifact, tick: Tick) -> str | None:
     cost, being = rules.params.artifacts.cost, state.beings[agent.id]
     if cost > being.energy:
         raise Refused(f"an artifact costs {cost} energy, you have {being.energy}")
@@ -99,9 +95,7 @@ def create(
     return f"you created artifact {number}"
 
 
-def modify(
-    rules: Rules, state: TerraState, agent: Agent, action: actions.ModifyArtifact, tick: Tick
-) -> str | None:
+def modify(rules: Rules, state: TerraState, agent: Agent, action: actions.ModifyArtifact, tick: Tick) -> str | None:
     being = state.beings[agent.id]
     artifact = rules.at_hand(state, being, action.artifact)
     text = fit_text(action.text, rules.params.artifacts.max_chars)
@@ -113,9 +107,7 @@ def modify(
     return f"you rewrote artifact {action.artifact}"
 
 
-def destroy(
-    rules: Rules, state: TerraState, agent: Agent, action: actions.DestroyArtifact, tick: Tick
-) -> str | None:
+def destroy(rules: Rules, state: TerraState, agent: Agent, action: actions.DestroyArtifact, tick: Tick) -> str | None:
     artifact = rules.at_hand(state, state.beings[agent.id], action.artifact)
     lift(state, action.artifact)
     del state.artifacts[action.artifact]
@@ -141,9 +133,7 @@ def drop(rules: Rules, state: TerraState, agent: Agent, action: actions.Drop, ti
     return f"you dropped artifact {action.artifact}"
 
 
-def hand_over(
-    rules: Rules, state: TerraState, agent: Agent, action: actions.HandOver, tick: Tick
-) -> str | None:
+def hand_over(rules: Rules, state: TerraState, agent: Agent, action: actions.HandOver, tick: Tick) -> str | None:
     artifact = rules.carried(state, state.beings[agent.id], action.artifact)
     other, receiver = rules.in_sight(state, agent, action.target, tick)
     lift(state, action.artifact)

@@ -33,9 +33,7 @@ def drawn(rng: np.random.Generator) -> Persona:
     return {g: round(float(v), 3) for g, v in zip(GENES, rng.uniform(low, high), strict=True)}
 
 
-def inherited(
-    persona: Mapping[str, float | str], rng: np.random.Generator, rate: float, step: float
-) -> Persona:
+def inherited(persona: Mapping[str, float | str], rng: np.random.Generator, rate: float, step: float) -> Persona:
     """A child's persona: its parent's, each gene changed with chance `rate` by a normal step, in range."""
     child = dict(persona)
     chances, shifts = rng.random(len(GENES)), rng.normal(0, step, len(GENES))

@@ -67,7 +67,7 @@ class Writing(Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class Observation:
-    """What a being knows of the world in one tick. All that it sees comes nearest first, counted in steps."""
+    """What a being knows of the world in one tick. All that it sees comes nearest first."""
 
     energy: int
     life: int
@@ -102,7 +102,7 @@ class _Window:
 def _window(radius: int) -> _Window:
     size = 2 * radius + 1
     dy, dx = (a.ravel() - radius for a in np.mgrid[:size, :size])
-    near = np.argsort(abs(dx) + abs(dy), kind="stable")
+    near = np.argsort(np.maximum(abs(dx), abs(dy)), kind="stable")
     rank = np.empty(size * size, dtype=np.int64)
     rank[near] = np.arange(size * size)
     return _Window(size, rank, dx[near], dy[near])
