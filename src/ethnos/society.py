@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -97,6 +98,9 @@ def make_mind(scenario: type[Scenario[Any, Any]], spec: ScriptedMind) -> Mind:
         cls = scenario.minds[spec.name]
     except KeyError:
         raise SocietyError(f"no mind {spec.name!r}; {_did_you_mean(spec.name, scenario.minds)}") from None
+    known = [f.name for f in fields(cls)]
+    if unknown := [s for s in spec.settings if s not in known]:
+        raise SocietyError("; ".join(f"unknown setting {s!r}, {_did_you_mean(s, known)}" for s in unknown))
     mind: Mind = TypeAdapter(cls).validate_python(spec.settings, strict=False)
     return mind
 
@@ -187,9 +191,7 @@ class _Problems:
         if isinstance(name, str):
             cls = self.collect(("scenario",), lambda: scenarios.find(name))
             if cls is not None:
-                self.collect(
-                    ("world",), lambda: cls.Params.model_validate(data.get("world") or {}), cls.Params
-                )
+                self.collect(("world",), lambda: cls.Params.model_validate(data.get("world") or {}), cls.Params)
 
     def check_scenario(self, society: Society) -> Society | None:
         cls = self.collect(("scenario",), society.scenario_class)
@@ -211,13 +213,11 @@ class _Problems:
 
 def _is_tag(part: str | int) -> bool:
     """Pydantic puts the branch of a union into an error's place; a user has not written it."""
-    return isinstance(part, str) and (
-        part.startswith(("literal[", "constrained-", "function-")) or part == "int"
-    )
+    return isinstance(part, str) and (part.startswith(("literal[", "constrained-", "function-")) or part == "int")
 
 
 def _explain(error: Any, model: Any) -> str:
-    message = str(error["msg"])
+    message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         return f"unknown key; {_did_you_mean(str(error['loc'][-1]), _siblings(error['loc'], model))}"
     if error["type"] == "missing":
@@ -307,13 +307,14 @@ def _read_yaml(text: str, name: str) -> tuple[Any, dict[Location, int]]:
     return data, lines
 
 
-def _places(node: yaml.Node | None, location: Location) -> Iterator[tuple[Location, int]]:
+def _places(node: yaml.Node | None, location: Location, line: int = 0) -> Iterator[tuple[Location, int]]:
+    """Every place with its line: that of its key if it has one."""
     if node is None:
         return
-    yield location, node.start_mark.line + 1
+    yield location, line or node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            yield from _places(value, (*location, key.value))
+            yield from _places(value, (*location, key.value), key.start_mark.line + 1)
     elif isinstance(node, yaml.SequenceNode):
         for i, value in enumerate(node.value):
             yield from _places(value, (*location, i))
