@@ -12,7 +12,10 @@ def main() -> None:
     from ethnos.cli.app import app
 
     try:
-        app(prog_name="ethnos")
+        try:
+            app(prog_name="ethnos")
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         _leave_silently()
     except EthnosError as error:
@@ -33,9 +36,9 @@ def _open_streams() -> None:
 
 
 def _leave_silently() -> None:
-    """Whoever read our output has seen enough; end as other programs do then."""
+    """Whoever read our output has seen enough."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(141)
+    sys.exit(1)
 
 
 def _fail(message: str) -> None:

@@ -17,9 +17,7 @@ from ethnos.record.verify import verify as verified
 def runs(*, as_json: bool) -> None:
     """List the runs in the runs folder, the newest first."""
     found = [_glance(run) for run in all_runs()]
-    found.sort(
-        key=lambda f: (isinstance(f, Outline), f.created if isinstance(f, Outline) else 0), reverse=True
-    )
+    found.sort(key=lambda f: (isinstance(f, Outline), f.created if isinstance(f, Outline) else 0), reverse=True)
     if as_json:
         print_json({"folder": str(runs_folder()), "runs": [_as_dict(f) for f in found]})
     elif found:

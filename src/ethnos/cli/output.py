@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-MAX_CELL = 200
+MAX_CELL = 120
 """Characters of a value that a table shows."""
 
 PIPE_WIDTH = 250
@@ -48,7 +48,8 @@ def console(*, error: bool = False) -> Console:
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One object, in ASCII: the same bytes in any locale, and harmless on a terminal."""
-    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, default=_plain) + "\n")
+    indent = 2 if sys.stdout.isatty() else None
+    sys.stdout.write(json.dumps(value, indent=indent, allow_nan=False, default=_plain) + "\n")
 
 
 def _plain(value: Any) -> Any:

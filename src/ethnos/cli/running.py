@@ -52,11 +52,11 @@ def run(source: str, name: str | None, changes: Sequence[str], *, quiet: bool, a
 def _run(society: Society, name: str | None, stem: str, teller: "Teller", stop: "_Stop") -> RunDirectory:
     """Under its name, or under the next free one of the society's."""
     while True:
-        chosen = name or next_name(stem)
+        chosen = next_name(stem) if name is None else name
         try:
             return run_society(society, name=chosen, on_status=teller.tell, stop=stop.event)
         except RunExists:
-            if name or chosen == next_name(stem):
+            if name is not None or chosen == next_name(stem):
                 raise
 
 
@@ -128,8 +128,7 @@ class _Lines:
 
     def tell(self, status: Status) -> None:
         rate = self._pace.rate(status)
-        over = status.phase in (Status.PHASE_FINISHED, Status.PHASE_STOPPED, Status.PHASE_FAILED)
-        if time.monotonic() < self._next and not over:
+        if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LINE_EVERY_S
         left = self._pace.left(status)
