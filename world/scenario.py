@@ -66,7 +66,7 @@ class News:
     """What the platform tells each agent beside what the scenario shows it."""
 
     heard: Mapping[int, Sequence[Message]]
-    """What it heard in the tick before, in the order of the record."""
+    """What it heard since it was last asked, in the order of the record."""
     outcome: Mapping[int, str]
     """What became of its last action, in words; absent before its first."""
 

@@ -13,7 +13,19 @@ import numpy as np
 
 from ethnos import chance
 from ethnos.errors import Refused
-from ethnos.world.events import Born, Died, Event, Failed, Heard, Late, Rejected, Said
+from ethnos.world.events import (
+    Born,
+    Died,
+    Event,
+    Failed,
+    Heard,
+    Intervened,
+    InterventionRefused,
+    Late,
+    Rejected,
+    Said,
+)
+from ethnos.world.interventions import EditPersona, Intervention, SetParameter, Tell
 from ethnos.world.limits import MAX_MEMORY_BYTES, MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_REASON_CHARS
 from ethnos.world.scenario import Cohort, Message, News, Scenario
 from ethnos.world.spec import Row, ScenarioSpec, fit_name, fit_text
@@ -63,6 +75,8 @@ class Step:
     stocks: dict[str, float]
     population: int
     next_seq: int
+    edited: list[int] = field(default_factory=list)
+    """Agents that were changed from outside: whoever hosts them has to be told."""
 
 
 @dataclass
@@ -76,6 +90,8 @@ class Snapshot:
     heard: dict[int, list[Message]]
     outcome: dict[int, str]
     state: Any
+    params: dict[str, Any] = field(default_factory=dict)
+    """The parameters in force, which interventions may have changed."""
 
 
 @dataclass
@@ -92,7 +108,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.spec = ScenarioSpec(type(self.scenario))
-        self.now = Snapshot(-1, 0, 0, {}, {}, {}, None)
+        self.now = Snapshot(-1, 0, 0, {}, {}, {}, None, self.scenario.params.model_dump(mode="json"))
         self._ids: dict[str, int] = {}
         self._neutral = self.scenario.neutral
         self._neutral_kind = self.spec.encode_action(self._neutral)[0]
@@ -129,7 +145,8 @@ class World:
     def step(self, answers: Mapping[int, Answer]) -> Step:
         """Resolve the next tick with the answers of those who were asked."""
         tick = _Tick(self, self.tick + 1)
-        self.now.heard = {}
+        for asked in answers:
+            self.now.heard.pop(asked, None)
         decisions = [
             self._decide(tick, answers[i])
             for i in chance.order(self.seed, "order", list(answers), tick=tick.number)
@@ -254,7 +271,7 @@ class _Tick:
         y: float | None = None,
     ) -> Agent:
         now = self._world.now
-        name = fit_name(name or f"{self._world.scenario.name_prefix}{now.next_agent}")
+        name = fit_name(name) if name else self._name_for(now.next_agent)
         if name in self._world._ids:
             raise Refused(f"the name {name!r} is taken")
         agent = Agent(
@@ -271,6 +288,13 @@ class _Tick:
         self._world._ids[name] = agent.id
         self.emit(Born(agent.id, name, cohort, agent.generation, agent.persona, agent.parent, x, y))
         return agent
+
+    def _name_for(self, number: int) -> str:
+        """A name for one that was given none; somebody may have taken the obvious one for its child."""
+        name = f"{self._world.scenario.name_prefix}{number}"
+        while name in self._world._ids:
+            name += "x"
+        return name
 
     def died(self, agent: int, cause: str) -> None:
         now = self._world.now

@@ -59,6 +59,8 @@ class Terra(Scenario[TerraParams, TerraState]):
         beings, cells = sum(c.count for c in cohorts), self.params.width * self.params.height
         if beings > cells:
             yield f"{beings} beings do not fit on a map of {cells} cells, one to a cell"
+        for cohort in cohorts:
+            yield from (f"cohort {cohort.name!r}: {problem}" for problem in genome.problems(cohort.persona))
 
     def setup(self, cohorts: Sequence[Cohort], tick: Tick) -> TerraState:
         state = TerraState(self._zones(tick))

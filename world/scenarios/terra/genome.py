@@ -3,7 +3,7 @@
 The traits are those of Paolo et al. (2026): the five-factor model with honesty and dominance, and fertility.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -43,3 +43,11 @@ def inherited(persona: Mapping[str, float | str], rng: np.random.Generator, rate
             low, high = GENES[gene]
             child[gene] = round(min(high, max(low, value + shift)), 3)
     return child
+
+
+def problems(persona: Mapping[str, float | str]) -> Iterator[str]:
+    """What is wrong with the traits that a persona sets."""
+    for gene in (g for g in persona if g in GENES):
+        value, (low, high) = persona[gene], GENES[gene]
+        if not (isinstance(value, (int, float)) and low <= value <= high):
+            yield f"{gene} is a number from {low} to {high}, not {value!r}"
