@@ -5,7 +5,7 @@ column; all others go to `data` and come back, typed, in the view of the event's
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -44,9 +44,9 @@ class Died(Event):
 
 @dataclass(frozen=True, slots=True)
 class Said(Event):
-    """An agent said something; `heard` tells who perceived it."""
+    """An agent said something, or somebody from outside did; `heard` tells who perceived it."""
 
-    agent_id: int
+    agent_id: Annotated[int | None, Meta(description="the speaker; null: from outside the world")]
     text: str
 
 
@@ -55,7 +55,7 @@ class Heard(Event):
     """An agent perceived what another said in this tick; it knows it from its next observation on."""
 
     agent_id: Annotated[int, Meta(description="the listener")]
-    target_id: Annotated[int, Meta(description="the speaker")]
+    target_id: Annotated[int | None, Meta(description="the speaker; null: from outside the world")]
     said: Annotated[int, Meta(description="seq of the `said` event")]
 
 
@@ -83,4 +83,34 @@ class Failed(Event):
     text: Annotated[str, Meta(description="what went wrong")]
 
 
-PLATFORM_EVENTS: tuple[type[Event], ...] = (Born, Died, Said, Heard, Rejected, Late, Failed)
+@dataclass(frozen=True, slots=True)
+class Intervened(Event):
+    """Somebody changed the world from outside; the events that follow say what came of it."""
+
+    agent_id: Annotated[int | None, Meta(description="the agent concerned")]
+    text: Annotated[str, Meta(description="which kind of intervention")]
+    change: Annotated[dict[str, Any], Meta(description="what was asked for: a replay takes it up again")]
+    x: float | None = None
+    y: float | None = None
+    amount: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionRefused(Event):
+    """A change from outside was impossible when its time came; nothing was changed."""
+
+    text: Annotated[str, Meta(description="the reason")]
+    change: Annotated[dict[str, Any], Meta(description="what was asked for")]
+
+
+PLATFORM_EVENTS: tuple[type[Event], ...] = (
+    Born,
+    Died,
+    Said,
+    Heard,
+    Rejected,
+    Late,
+    Failed,
+    Intervened,
+    InterventionRefused,
+)

@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from ethnos.errors import Refused
 from ethnos.world.events import Event
+from ethnos.world.interventions import Intervention
 from ethnos.world.prose import Quote, outline
 from ethnos.world.turn import Agent, Decision, Turn
 
@@ -102,6 +104,10 @@ class Tick(Protocol):
         """The living agent of that name. Raises Refused if there is none."""
         ...
 
+    def who(self, ref: int | str) -> Agent:
+        """The living agent of that id or name. Raises Refused if there is none."""
+        ...
+
     def rng(self, purpose: str, agent: int = 0) -> np.random.Generator:
         """Chance for one purpose in this tick; the same call gives the same draws."""
         ...
@@ -161,6 +167,9 @@ class Scenario(ABC, Generic[P, S]):
     conserved: ClassVar[Mapping[str, Sequence[Flow]]] = {}
     """For each conserved quantity the flows that account for every change of its stock."""
     name_prefix: ClassVar[str] = "agent"
+    fixed: ClassVar[Sequence[str]] = ()
+    """Parameters that only the making of the world reads, such as `width` or `food.initial`: they cannot change
+    later, neither by an intervention nor in a branch."""
 
     def __init__(self, params: P) -> None:
         self.params = params
@@ -212,6 +221,14 @@ class Scenario(ABC, Generic[P, S]):
     @abstractmethod
     def advance(self, state: S, tick: Tick) -> None:
         """What the world does by itself once all have acted: growth, decay, ageing, deaths, prices."""
+
+    def intervene(self, state: S, change: Intervention, tick: Tick) -> None:
+        """Carry out a change from outside: resources, agents that come or go, artifacts.
+
+        All other kinds are the platform's. Raise Refused for what this world does not know or allow; changes
+        are tried out on a copy of the world first.
+        """
+        raise Refused(f"{type(self).__name__} knows no {change.do}")
 
     def stocks(self, state: S) -> Mapping[str, float]:
         """The present total of each conserved quantity."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from pydantic import ValidationError
 
 from ethnos import chance
 from ethnos.errors import Refused
@@ -142,18 +143,70 @@ class World:
         encode = self.spec.encode_observation
         return [encode(s) for s in seen]
 
-    def step(self, answers: Mapping[int, Answer]) -> Step:
-        """Resolve the next tick with the answers of those who were asked."""
+    def step(self, answers: Mapping[int, Answer], changes: Sequence[Intervention] = ()) -> Step:
+        """Resolve the next tick: what is changed from outside, then the answers of those who were asked."""
         tick = _Tick(self, self.tick + 1)
         for asked in answers:
             self.now.heard.pop(asked, None)
+        for change in changes:
+            self._intervene(tick, change)
         decisions = [
-            self._decide(tick, answers[i])
-            for i in chance.order(self.seed, "order", list(answers), tick=tick.number)
+            self._decide(tick, answers[i]) for i in chance.order(self.seed, "order", list(answers), tick=tick.number)
         ]
         self._deliver(tick)
         self.scenario.advance(self.now.state, tick)
         return self._close(tick, decisions)
+
+    def become(self, scenario: Scenario[Any, Any], seed: int) -> None:
+        """Go on under other parameters and another seed from the next tick on."""
+        self.scenario, self.seed = scenario, seed
+        self.now.params = scenario.params.model_dump(mode="json")
+
+    def copy(self) -> "World":
+        """The same world once more."""
+        twin = World(self.scenario, self.seed)
+        twin.restore(self.snapshot())
+        return twin
+
+    def try_out(self, changes: Sequence[Intervention]) -> None:
+        """Whether the next tick could begin with these changes. Raises Refused; nothing happens to this world."""
+        twin = self.copy()
+        tick = _Tick(twin, self.tick + 1)
+        for change in changes:
+            twin._apply(tick, change)
+
+    def _intervene(self, tick: "_Tick", change: Intervention) -> None:
+        try:
+            self.try_out([change])
+        except Refused as refusal:
+            tick.emit(InterventionRefused(_printable(str(refusal)[:MAX_REASON_CHARS]), change.change()))
+            return
+        self._apply(tick, change)
+
+    def _apply(self, tick: "_Tick", change: Intervention) -> None:
+        """Carry out a change. Raises Refused, possibly half-way: it is tried out on a copy first."""
+        about = getattr(change, "agent", None)
+        agent = None if about is None else tick.who(about)
+        where = (getattr(change, n, None) for n in ("x", "y", "amount"))
+        tick.emit(Intervened(agent.id if agent else None, change.do, change.change(), *where))
+        match change:
+            case SetParameter():
+                self.become(_with_parameter(self.scenario, change.name, change.value), self.seed)
+            case Tell():
+                self._tell(tick, change)
+            case EditPersona() if agent is not None:
+                agent.persona = {**agent.persona, **change.persona}
+                tick.edited.append(agent.id)
+            case _:
+                self.scenario.intervene(self.now.state, change, tick)
+
+    def _tell(self, tick: "_Tick", change: Tell) -> None:
+        text = fit_text(change.text, MAX_MESSAGE_CHARS)
+        listeners = list(self.agents) if change.to is None else [tick.who(w).id for w in change.to]
+        said = tick.emit(Said(None, text))
+        for listener in sorted(listeners):
+            tick.emit(Heard(listener, None, said))
+            self.now.heard.setdefault(listener, []).append(Message(change.speaker, text))
 
     def _decide(self, tick: "_Tick", answer: Answer) -> Resolved:
         agent = self.agents.get(answer.agent_id)
@@ -211,7 +264,7 @@ class World:
     def _close(self, tick: "_Tick", decisions: list[Resolved]) -> Step:
         self.now.tick = tick.number
         stocks = dict(self.scenario.stocks(self.now.state))
-        return Step(tick.number, tick.rows, decisions, stocks, len(self.agents), self.now.next_seq)
+        return Step(tick.number, tick.rows, decisions, stocks, len(self.agents), self.now.next_seq, tick.edited)
 
     def snapshot(self) -> bytes:
         """The world as MessagePack, the same bytes for the same world. `restore` takes it back."""
@@ -221,6 +274,7 @@ class World:
         """Become the world that `snapshot` wrote. Raises msgspec.MsgspecError for anything else."""
         self.now = msgspec.msgpack.decode(data, type=Snapshot)
         self.now.state = msgspec.convert(self.now.state, self.scenario.State, dec_hook=_array_in)
+        self.scenario = type(self.scenario)(self.scenario.Params.model_validate(self.now.params))
         self._ids = {a.name: a.id for a in self.agents.values()}
 
 
@@ -233,6 +287,7 @@ class _Tick:
         self.said: list[tuple[int, str]] = []
         self.said_seq: list[int] = []
         self.rows: list[Row] = []
+        self.edited: list[int] = []
         self.actor: int | None = None
         self._world = world
         self._specs = world.spec.events
@@ -253,6 +308,14 @@ class _Tick:
         if found is None:
             raise Refused(f"nobody here is called {name[:MAX_NAME_CHARS]!r}")
         return self.agents[found]
+
+    def who(self, ref: int | str) -> Agent:
+        """The living agent of that id or name. Raises Refused if there is none."""
+        if isinstance(ref, str):
+            return self.find(ref)
+        if ref not in self.agents:
+            raise Refused(f"there is no agent {ref}")
+        return self.agents[ref]
 
     def rng(self, purpose: str, agent: int = 0) -> np.random.Generator:
         return chance.generator(self._world.seed, purpose, agent=agent, tick=self.number)
@@ -312,6 +375,24 @@ def _take_in(agent: Agent, memory: bytes | None) -> None:
     if len(memory) > MAX_MEMORY_BYTES:
         raise Refused(f"a memory of {len(memory)} bytes, at most {MAX_MEMORY_BYTES} are allowed")
     agent.memory = memory
+
+
+def _with_parameter(scenario: Scenario[Any, Any], name: str, value: Any) -> Scenario[Any, Any]:
+    """The scenario with one parameter changed. Raises Refused."""
+    if any(name == f or name.startswith(f + ".") or f.startswith(name + ".") for f in scenario.fixed):
+        raise Refused(f"{name} belongs to how the world was made and cannot change any more")
+    params = scenario.params.model_dump(mode="json")
+    *parents, last = name.split(".")
+    place = params
+    for part in parents:
+        place = place.get(part) if isinstance(place, dict) else None
+    if not isinstance(place, dict) or (last not in place and not parents):
+        raise Refused(f"there is no parameter {name!r}")
+    place[last] = value
+    try:
+        return type(scenario)(scenario.Params.model_validate(params))
+    except ValidationError as error:
+        raise Refused(f"{name}: {error.errors(include_url=False)[0]['msg']}") from None
 
 
 def _printable(text: str) -> str:
