@@ -35,6 +35,7 @@ from ethnos.world.service import WorldService
 _ray: Any = ray
 """Parts of Ray's interface have no types, or too narrow ones."""
 
+MOST_DEATHS = 3
 RETRY_S = 0.2
 """Between an actor's attempts to reach a world that is away."""
 MB_PER_ACTOR = 60
@@ -50,6 +51,9 @@ def ray_session() -> Iterator[None]:
         yield
         return
     address = os.environ.get("RAY_ADDRESS")
+    if address and _has_token():
+        # A cluster asks for a token by default, a driver that joins one sends it only if told to (Ray 2.60).
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     folder = None if address else tempfile.mkdtemp(prefix="ethnos-ray-")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_worker_maximum_startup_concurrency", str(32 * (os.cpu_count() or 1)))
@@ -75,6 +79,11 @@ def ray_session() -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _has_token() -> bool:
+    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(os.environ.get("RAY_AUTH_TOKEN")) or Path(named or Path.home() / ".ray" / "auth_token").is_file()
+
+
 def placement_for(society: Society) -> Placement:
     """How the agents of a society are spread over actors on this machine or cluster.
 
@@ -98,30 +107,26 @@ class _World:
     def __init__(self, path: str, token: str) -> None:
         self._run = RunDirectory(Path(path))
         self._token = token
-        self._port: int | None = None
+        self._address: str | None = None
         self._ready = threading.Event()
 
-    def serve(self, bind: str) -> str:
+    def serve(self, local: bool) -> str:
         society = parse(self._run.society.read_text("utf-8"), str(self._run.society))
-        service_placement = placement_for(society)
-
-        async def main() -> str:
-            service = WorldService(self._run, society, service_placement, self._token)
-            return await service.run(bind, self._announce)
-
+        service = WorldService(self._run, society, placement_for(society), self._token)
+        bind = "127.0.0.1" if local else _ray.util.get_node_ip_address()
         try:
-            return asyncio.run(main())
+            return asyncio.run(service.run(bind, self._announce))
         finally:
             self._ready.set()
 
-    def _announce(self, port: int) -> None:
-        self._port = port
+    def _announce(self, address: str) -> None:
+        self._address = address
         self._ready.set()
 
-    def port(self) -> int | None:
+    def address(self) -> str | None:
         """Where it listens; waits for that. None if it failed before it did."""
         self._ready.wait()
-        return self._port
+        return self._address
 
 
 class _Agents:
@@ -147,7 +152,8 @@ class Supervisor:
         self._society = parse(run.society.read_text("utf-8"), str(run.society))
         self._text = run.society.read_text("utf-8")
         self._token = secrets.token_urlsafe(32)
-        self._bind = "127.0.0.1" if not os.environ.get("RAY_ADDRESS") else _ray.util.get_node_ip_address()
+        self._local = not os.environ.get("RAY_ADDRESS")
+        """On a Ray of our own nothing listens beyond this machine."""
         remote_world = _ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
         self._world = remote_world.remote(str(run.path.resolve()), self._token)
         self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
@@ -155,59 +161,62 @@ class Supervisor:
         self._living: dict[Any, int] = {}
         """Reference of a host's `live` call to the host's number."""
         self._incarnations: list[int] = []
-        self._epoch = 0
+        self._status: control.Status | None = None
+        self._asked_to_stop = False
+        self._deaths = 0
+        self._tick_at_death = -1
         self._address = ""
         self._serving: Any = None
         self._watcher: _Watcher | None = None
 
-    def run(self, on_status: Callable[[control.Status], None] | None, stop: threading.Event) -> None:
+    def run(self, on_status: Callable[[control.Status], None], stop: threading.Event) -> None:
         """Until the run is over. Raises what ended it if that was an error."""
-        self._serve()
-        deaths = 0
-        tick_at_death = -1
-        asked_to_stop = False
-        last = None
         try:
+            self._serve()
             while True:
-                status = self._watcher.latest if self._watcher else None
-                if status is not None and status is not last:
-                    last = status
-                    self._start_hosts(status.hosts_wanted)
-                    if on_status:
-                        on_status(status)
-                if stop.is_set() and not asked_to_stop:
-                    asked_to_stop = self._ask_to_stop()
+                self._follow(on_status)
+                if stop.is_set() and not self._asked_to_stop:
+                    self._asked_to_stop = self._ask_to_stop()
                 done, _ = ray.wait([self._serving, *self._living], num_returns=1, timeout=0.05)
-                for ref in done:
-                    if ref == self._serving:
-                        if self._world_is_over():
-                            if on_status and self._watcher:
-                                self._watcher.join()
-                                if self._watcher.latest is not None:
-                                    on_status(self._watcher.latest)
-                            return
-                        tick = last.tick if last else -1
-                        deaths = deaths + 1 if tick <= tick_at_death else 1
-                        tick_at_death = tick
-                        if deaths >= 4:
-                            raise ClusterError(f"the world-state service died {deaths} times at tick {tick}")
-                        self._serve()
-                    else:
-                        self._restart_host(ref)
+                if self._serving in done:
+                    if self._world_is_over():
+                        break
+                    self._count_death()
+                    self._serve()
+                elif done:
+                    self._restart_host(done[0])
+            if self._watcher is not None:
+                self._watcher.join()
+                self._follow(on_status)
         finally:
             self._end()
 
+    def _follow(self, on_status: Callable[[control.Status], None]) -> None:
+        """Pass news on, and start the actors that they ask for."""
+        status = self._watcher.latest if self._watcher else None
+        if status is not None and status is not self._status:
+            self._status = status
+            self._start_hosts(status.hosts_wanted)
+            on_status(status)
+
+    def _count_death(self) -> None:
+        """A service that dies again and again without getting anywhere is given up."""
+        tick = self._status.tick if self._status else -1
+        self._deaths = self._deaths + 1 if tick <= self._tick_at_death else 1
+        self._tick_at_death = tick
+        if self._deaths > MOST_DEATHS:
+            raise ClusterError(f"the world-state service died {self._deaths} times at tick {tick}")
+
     def _serve(self) -> None:
         """Start serving, wait until it listens, and watch it."""
-        self._epoch += 1
-        self._serving = self._world.serve.remote(self._bind)
+        self._serving = self._world.serve.remote(self._local)
         try:
-            port = ray.get(self._world.port.remote(), timeout=None)
+            address = ray.get(self._world.address.remote())
         except RayActorError:
-            port = None
-        if port is None:
+            address = None
+        if address is None:
             return
-        self._address = f"{self._bind}:{port}"
+        self._address = address
         contact = json.dumps({"address": self._address, "token": self._token}).encode()
         write_durably(self._run.contact, contact, mode=0o600)
         self._watcher = _Watcher(self._address, self._token)
@@ -296,7 +305,7 @@ def run_on_ray(
 ) -> None:
     """Bring a run to its end on Ray, from wherever its record ends."""
     with ray_session():
-        Supervisor(run).run(on_status, stop or threading.Event())
+        Supervisor(run).run(on_status or (lambda status: None), stop or threading.Event())
 
 
 __all__ = ["Supervisor", "placement_for", "ray_session", "run_on_ray"]

@@ -72,8 +72,8 @@ class WorldService:
         self._wake = asyncio.Event()
         self._over = asyncio.Event()
 
-    async def run(self, bind: str, announce: Callable[[int], None]) -> str:
-        """Serve on `bind`:some port (told to `announce`) until the run is over. Returns why it ended.
+    async def run(self, bind: str, announce: Callable[[str], None]) -> str:
+        """Serve on `bind` and some port, told to `announce`, until the run is over. Returns why it ended.
 
         Raises RunBusy, RecordDamaged, RecordFull, ClusterError; the record is valid whatever happens.
         """
@@ -87,7 +87,7 @@ class WorldService:
             try:
                 self._clock.recover()
                 self._place_all()
-                announce(port)
+                announce(f"{bind}:{port}")
                 return await self._live(log)
             finally:
                 await self._say_goodbye()
