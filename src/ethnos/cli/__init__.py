@@ -1,4 +1,4 @@
-"""The command line: `ethnos run`, `runs`, `show`, `verify`, `sql`, `schema`, `import`."""
+"""The command line: `ethnos run`, `runs`, `show`, `verify`, `sql`, `schema`, `picture`, `import`."""
 
 import os
 import sys

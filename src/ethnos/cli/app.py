@@ -106,6 +106,21 @@ def sql(
     asking.ask(names, query, asking.Form(limit, csv=csv, json=as_json, parquet=parquet, force=force))
 
 
+@app.command()
+def picture(
+    name: Run,
+    tick: Annotated[int | None, typer.Option(help="Which tick to show.  [default: the last]")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write; - is standard output.  [default: RUN.svg]")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Draw a run as SVG: a map, if its world has one, and charts. Also while it runs."""
+    from ethnos.cli import picturing
+
+    picturing.picture(name, tick, output, force=force)
+
+
 @importing.command()
 def terralingua(
     params: Annotated[Path, typer.Argument(metavar="PARAMS.json", help="The parameters of an experiment.")],
