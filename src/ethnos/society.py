@@ -15,6 +15,7 @@ from ethnos.world import scenarios
 from ethnos.world.scenario import Cohort, Mind, Scenario
 
 MAX_FILE_BYTES = 1_000_000
+MAX_DEPTH = 50
 
 Location = tuple[str | int, ...]
 
@@ -291,8 +292,7 @@ def _index(place: list[Any], part: str, key: str) -> int:
 def _read_yaml(text: str, name: str) -> tuple[Any, dict[Location, int]]:
     """The data, and the line of each place in it."""
     try:
-        if any(isinstance(t, yaml.AliasToken) for t in yaml.scan(text, yaml.SafeLoader)):
-            raise SocietyError(f"{name}: YAML aliases (*name) are not taken; write the value out")
+        _check_tokens(text, name)
         node = yaml.compose(text, yaml.SafeLoader)
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -305,6 +305,26 @@ def _read_yaml(text: str, name: str) -> tuple[Any, dict[Location, int]]:
             raise SocietyError(f"{name}:{line}: {'.'.join(map(str, place))}: this key is there twice")
         lines[place] = line
     return data, lines
+
+
+def _check_tokens(text: str, name: str) -> None:
+    """Stops at what would take the parser long, before it gets there."""
+    depth = 0
+    for token in yaml.scan(text, yaml.SafeLoader):
+        if isinstance(token, yaml.AliasToken):
+            raise SocietyError(f"{name}: YAML aliases (*name) are not taken; write the value out")
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if depth > MAX_DEPTH:
+            raise SocietyError(f"{name}: nested more than {MAX_DEPTH} deep; that is no society file")
+
+
+_OPENING = (
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+)
+_CLOSING = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
 
 
 def _places(node: yaml.Node | None, location: Location, line: int = 0) -> Iterator[tuple[Location, int]]:
