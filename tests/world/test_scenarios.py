@@ -100,3 +100,13 @@ def test_a_scenario_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: py
 def test_what_is_not_found_is_explained(name: str, reason: str) -> None:
     with pytest.raises(SocietyError, match=reason):
         find(name)
+
+
+def test_what_is_fixed_is_a_parameter() -> None:
+    for name in BUILT_IN:
+        scenario = find(name)
+        for path in scenario.fixed:
+            place = scenario.Params().model_dump()
+            for part in path.split("."):
+                assert part in place, f"{name} has no parameter {path}"
+                place = place[part]

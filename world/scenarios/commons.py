@@ -257,6 +257,7 @@ class Commons(Scenario[CommonsParams, CommonsState]):
     minds = {"sustainable": Sustainable, "fixed": Fixed, "greedy": Greedy}
     conserved = {"fish": (Flow(PoolMade), Flow(Harvested, sign=-1), Flow(PoolGrew))}
     name_prefix = "harvester"
+    fixed = ("join", "pool.initial")
 
     def impossible(self, cohorts: Sequence[Cohort]) -> Iterable[str]:
         known = {c.name: c.count for c in cohorts}

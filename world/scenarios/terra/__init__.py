@@ -50,6 +50,7 @@ class Terra(Scenario[TerraParams, TerraState]):
     minds = {"forager": Forager, "villager": Villager, "wanderer": Wanderer}
     conserved = {"energy": ENERGY}
     name_prefix = "being"
+    fixed = ("width", "height", "food.initial", "food.zones")
 
     def __init__(self, params: TerraParams) -> None:
         super().__init__(params)
