@@ -166,13 +166,13 @@ class _Problems:
     def add(self, location: Location, message: str) -> None:
         dotted = ".".join(map(str, location)) or "society"
         if any(tuple(map(str, location))[: len(c)] == c for c in self._changed):
-            self.found.append(f"--set {dotted}: {message}")
+            self.found.append(_one_line(f"--set {dotted}: {message}"))
             return
         line = next(
             (self._lines[location[:n]] for n in range(len(location), -1, -1) if location[:n] in self._lines),
             1,
         )
-        self.found.append(f"{self._name}:{line}: {dotted}: {message}")
+        self.found.append(_one_line(f"{self._name}:{line}: {dotted}: {message}"))
 
     def collect(self, prefix: Location, make: Any, model: Any = None) -> Any:
         """What `make` returns, or None with its validation errors added. `model` knows the keys there are."""
@@ -210,6 +210,11 @@ class _Problems:
         for problem in cls(params).impossible(society.cohorts()):
             self.add(("world",), problem)
         return society.model_copy(update={"world": params.model_dump(mode="json")})
+
+
+def _one_line(text: str) -> str:
+    """Keys and values come from files: what is no visible character in them is spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _is_tag(part: str | int) -> bool:

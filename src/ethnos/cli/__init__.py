@@ -44,6 +44,6 @@ def _leave_silently() -> None:
 def _fail(message: str) -> None:
     from ethnos.cli.output import safe
 
-    for line in message.splitlines() or [""]:
+    for line in message.split("\n"):
         sys.stderr.write(f"{safe(line)}\n")
     sys.exit(1)
