@@ -134,7 +134,7 @@ def look(rules: Rules, state: TerraState, beings: Sequence[Being]) -> list[Obser
     if not count:
         return []
     hits = _hits(rules, state, np.fromiter((b.cell for b in beings), np.int64, count))
-    food = _food(state, hits.of(FOOD), count)
+    food = _food(rules, state, hits.of(FOOD), count)
     others = _beings(state, hits.of(BEING), count)
     artifacts = _artifacts(state, hits, count)
     views = [
@@ -169,9 +169,11 @@ def _marks(rules: Rules, state: TerraState) -> NDArray[np.uint8]:
     return marks.reshape(rules.torus.height, rules.torus.width)
 
 
-def _food(state: TerraState, hits: _Hits, count: int) -> list[list[SeenFood]]:
-    energies = map(state.food.__getitem__, hits.cell.tolist())
-    return hits.shares(list(map(SeenFood, hits.dx.tolist(), hits.dy.tolist(), energies)), count)
+def _food(rules: Rules, state: TerraState, hits: _Hits, count: int) -> list[list[SeenFood]]:
+    amounts = np.zeros(rules.torus.width * rules.torus.height, dtype=np.int64)
+    amounts[np.fromiter(state.food, np.int64, len(state.food))] = list(state.food.values())
+    columns = (hits.dx, hits.dy, amounts[hits.cell])
+    return hits.shares(list(map(SeenFood, *(c.tolist() for c in columns))), count)
 
 
 def _beings(state: TerraState, hits: _Hits, count: int) -> list[list[SeenBeing]]:
