@@ -18,6 +18,7 @@ starts; of the history the oldest turns go, and are counted; in an observation a
 that makes it fit, then lines go from the end, and are counted.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -37,8 +38,8 @@ from ethnos.world.scenario import Scenario
 from ethnos.world.turn import Agent, Turn
 
 _Tokens = Annotated[int, Field(ge=0, le=1_000_000)]
-_CUTS = (None, 2000, 1000, 500, 240, 120, 60, 30, 0)
-"""Lengths to which quotations in an observation are cut, one after the other, until it fits."""
+_CUTS = ((None, 30), (2000, 30), (1000, 30), (500, 30), (240, 30), (120, 30), (60, 10), (30, 3), (0, 3))
+"""To how many characters quotations in an observation are cut, and how many choices are named, until it fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +162,21 @@ class PromptWriter:
 
     def observation(self, turn: Turn, menu: Menu) -> str:
         """What is shown and what is open, within the budget; see above for what goes if it does not fit."""
-        for longest in _CUTS:
-            shown = self.scenario.show(turn.observation, quoting(self.special_tokens, longest))
-            for choices in (30, 10, 3):
-                end = _titled("# What you can do now", menu.words(choices))
-                text = "\n".join((f"# Tick {turn.tick}", shown, *end, _ANSWER))
-                if tokens(neutralise(text, self.special_tokens)) <= self.budgets.observation:
-                    return text
-        return self._squeezed(turn, shown, menu)
+        first = bisect_left(_CUTS, True, key=lambda cut: self._fits(self._cut(turn, menu, *cut)))
+        return self._cut(turn, menu, *_CUTS[first]) if first < len(_CUTS) else self._squeezed(turn, menu)
 
-    def _squeezed(self, turn: Turn, shown: str, menu: Menu) -> str:
+    def _fits(self, text: str) -> bool:
+        return tokens(neutralise(text, self.special_tokens)) <= self.budgets.observation
+
+    def _cut(self, turn: Turn, menu: Menu, longest: int | None, choices: int) -> str:
+        shown = self.scenario.show(turn.observation, quoting(self.special_tokens, longest))
+        end = _titled("# What you can do now", menu.words(choices))
+        return "\n".join((f"# Tick {turn.tick}", shown, *end, _ANSWER))
+
+    def _squeezed(self, turn: Turn, menu: Menu) -> str:
         """As many lines as fit when even bare ones do not: what is open is cut to a third of the budget."""
         budget = self.budgets.observation
+        shown = self.scenario.show(turn.observation, quoting(self.special_tokens, 0))
         end = fit_lines(["# What you can do now", *menu.words(3)], budget // 3, "({count} more)")
         rest = budget - tokens(end) - tokens(_ANSWER) - 2
         lines = neutralise(f"# Tick {turn.tick}\n{shown}", self.special_tokens).split("\n")

@@ -59,19 +59,18 @@ def neutralise(text: str, special_tokens: Iterable[str] = ()) -> str:
     return text
 
 
-def quote(text: str, special_tokens: Sequence[str] = (), longest: int | None = None) -> str:
+@lru_cache(maxsize=4096)
+def quote(text: str, special_tokens: tuple[str, ...] = (), longest: int | None = None) -> str:
     """The text between « and » on one line, cut after `longest` characters with a note of how many are missing."""
-    text = neutralise(text, special_tokens)
-    note = ""
-    if longest is not None and len(text) > longest:
-        note = f" [{len(text) - longest} more characters]"
-        text = text[:longest]
-    return f"\u00ab{text.translate(_INSIDE)}\u00bb{note}"
+    kept = text if longest is None else text[:longest]
+    note = f" [{len(text) - len(kept)} more characters]" if len(kept) < len(text) else ""
+    return f"\u00ab{neutralise(kept, special_tokens).translate(_INSIDE)}\u00bb{note}"
 
 
 def quoting(special_tokens: Sequence[str], longest: int | None = None) -> Quote:
     """`quote` with its settings."""
-    return lambda text: quote(text, special_tokens, longest)
+    own = tuple(special_tokens)
+    return lambda text: quote(text, own, longest)
 
 
 def tokens(text: str) -> int:
