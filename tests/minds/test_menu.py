@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from ethnos.actors.minds.menu import Form, Kitchen, Menu, flat
 from ethnos.actors.minds.structured import Unusable
