@@ -35,6 +35,7 @@ from ethnos.world.scenario import (
     Flow,
     Message,
     News,
+    Option,
     Params,
     Scenario,
     Tick,
@@ -325,6 +326,22 @@ class Commons(Scenario[CommonsParams, CommonsState]):
         keep = int((state.pool - state.pool / self.params.pool.growth) / len(state.members))
         side, change = ("less", "grows") if self.params.pool.harmful else ("more", "shrinks")
         return f"If everybody takes {side} than {keep}, the pool {change} from this month to the next."
+
+    def told(self) -> str:
+        pool = self.params.pool
+        thing, act = ("waste", "remove") if pool.harmful else ("fish", "catch")
+        low, high = f"fewer than {pool.collapse_below} are left", f"it would grow to more than {pool.capacity}"
+        return (
+            f"A few harvesters share one pool of {thing}. Each month they talk one after the other, then each says in "
+            f"private how much it wants to {act}. Afterwards all are told who got how much. What is left is multiplied "
+            f"by {pool.growth:g} from one month to the next, up to {pool.capacity}. If {high if pool.harmful else low} "
+            f"after a harvest, the pool collapses for ever. It goes on for {self.params.months} months."
+        )
+
+    def options(self, observation: Any) -> Sequence[Option]:
+        if observation.phase == "talk":
+            return [Option(Wait)]
+        return [Option(Wait), Option(Harvest, {"amount": range(self.params.pool.capacity + 1)})]
 
     def act(self, state: CommonsState, agent: Agent, action: Any, tick: Tick) -> str | None:
         if isinstance(action, Wait):

@@ -24,8 +24,8 @@ living, decay, having children, dying, and what artifacts cost. All else moves i
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ethnos.world.scenario import Agent, Cohort, News, Scenario, Tick
-from ethnos.world.scenarios.terra import genome, nature
+from ethnos.world.scenario import Agent, Cohort, News, Option, Quote, Scenario, Tick
+from ethnos.world.scenarios.terra import genome, nature, words
 from ethnos.world.scenarios.terra.actions import ACTIONS, Stay
 from ethnos.world.scenarios.terra.deeds import DEEDS
 from ethnos.world.scenarios.terra.events import ENERGY, EVENTS, Settled, WorldMade
@@ -105,6 +105,15 @@ class Terra(Scenario[TerraParams, TerraState]):
             view.heard = news.heard.get(agent.id, ())
             view.outcome = news.outcome.get(agent.id, "")
         return views
+
+    def told(self) -> str:
+        return words.told(self.params, self.rules.hearing)
+
+    def show(self, observation: Any, quote: Quote) -> str:
+        return words.shown(observation, quote)
+
+    def options(self, observation: Any) -> Sequence[Option]:
+        return words.options(self.params, observation)
 
     def act(self, state: TerraState, agent: Agent, action: Any, tick: Tick) -> str | None:
         return DEEDS[type(action)](self.rules, state, agent, action, tick)
