@@ -1,7 +1,13 @@
 """What a mind asks of the inference pool, and what it gets back."""
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Literal
+
+import msgspec
+
+SHARED_LAYERS = frozenset({"rules", "actions", "scenario", "cohort"})
+"""Names of layers whose text is the same for all agents of a cohort. They come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,25 @@ class Request:
         """Unique in a run."""
         return f"{self.tick}-{self.agent_id}-{self.call}"
 
+    @property
+    def digest(self) -> bytes:
+        """Of everything that decides the answer: two requests with one id are one only if this agrees."""
+        return blake2b(msgspec.json.encode((self.layers, self.schema, self.sampling)), digest_size=12).digest()
+
+    @property
+    def shared(self) -> tuple[Layer, ...]:
+        """The leading layers that other agents have too."""
+        count = 0
+        while count < len(self.layers) and self.layers[count].name in SHARED_LAYERS:
+            count += 1
+        return self.layers[:count]
+
+    @property
+    def head(self) -> str:
+        """A hash of the shared layers: what has the same head has the same beginning. Empty: nothing is shared."""
+        shared = self.shared
+        return blake2b(msgspec.json.encode(shared), digest_size=12).hexdigest() if shared else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -62,8 +87,10 @@ class Reply:
     latency_ms: float = 0.0
     """From entering the pool to leaving it."""
     attempts: int = 1
+    """Calls of an engine that were made for it; 0 if none was."""
     finish: str = ""
     """stop, length, abort, ..."""
     cost: float = 0.0
     """Money, by the price table of the society file, in its currency."""
     detail: dict[str, Any] = field(default_factory=dict)
+    """What else is worth recording: the engine's last trouble, a text cut for its length, ..."""

@@ -1,0 +1,1 @@
+"""Engines: what runs a model, behind one small protocol."""
