@@ -5,7 +5,7 @@ They go through the same encodings and the same checks as agents in actors, so t
 
 import asyncio
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 
 from ethnos.actors.host import Host
 from ethnos.record.directory import RunDirectory
@@ -28,16 +28,41 @@ class Here:
         self._hosted: dict[int, None] = {}
 
     async def ask(self, tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Mapping[int, Answer]:
+        """Minds in code answer at once; those that wait think side by side, until the deadline."""
         self._adopt(ids)
-        made = [self._host.think(tick, i, o) for i, o in zip(ids, observations, strict=True)]
-        async with asyncio.timeout(self._society.decision_deadline):
-            decisions = [await d if inspect.isawaitable(d) else d for d in made]
-        self._clock.log.note_layers(layer for d in decisions for layer in d.layers)
-        return {d.agent_id: self._receive(d) for d in decisions}
+        answers: dict[int, Answer] = {}
+        thinking: dict[asyncio.Task[None], int] = {}
+        for i, observation in zip(ids, observations, strict=True):
+            made = self._host.think(tick, i, observation)
+            if inspect.isawaitable(made):
+                thinking[asyncio.ensure_future(self._wait_for(made, answers))] = i
+            else:
+                self._take(made, answers)
+        if thinking:
+            _, late = await asyncio.wait(thinking, timeout=self._society.decision_deadline)
+            for task in late:
+                task.cancel()
+                answers[thinking[task]] = self._late(thinking[task])
+            for task in thinking.keys() - late:
+                task.result()
+        return answers
 
-    async def committed(self, step: Step) -> None:
+    async def _wait_for(self, made: Awaitable[wire.Decision], answers: dict[int, Answer]) -> None:
+        self._take(await made, answers)
+
+    def _take(self, decision: wire.Decision, answers: dict[int, Answer]) -> None:
+        answers[decision.agent_id] = answer = received(decision, self._mind(decision.agent_id))
+        self._clock.log.note_layers(decision.layers)
+        self._clock.keep(answer, decision.layers)
+
+    def _late(self, agent: int) -> Answer:
+        self._hosted.pop(agent)
+        elapsed = self._society.decision_deadline * 1000
+        return Answer(agent, status="late", latency_ms=elapsed, mind=self._mind(agent))
+
+    async def committed(self, step: Step, anew: Collection[int]) -> None:
         alive = self._clock.world.agents
-        gone = [i for i in self._hosted if i not in alive]
+        gone = [i for i in self._hosted if i not in alive or i in anew]
         self._host.release(gone)
         for i in gone:
             del self._hosted[i]
@@ -47,9 +72,9 @@ class Here:
         self._host.adopt(wire.Adopt(agents=[agent_message(self._clock.world.agents[i]) for i in new]))
         self._hosted.update(dict.fromkeys(new))
 
-    def _receive(self, d: wire.Decision) -> Answer:
-        mind = self._society.mind_of(self._clock.world.agents[d.agent_id].cohort)
-        return received(d, mind=f"{mind.kind}/{mind.name}")
+    def _mind(self, agent: int) -> str:
+        mind = self._society.mind_of(self._clock.world.agents[agent].cohort)
+        return f"{mind.kind}/{mind.name}"
 
 
 def run_here(run: RunDirectory) -> str:

@@ -1,31 +1,39 @@
 """The clock: ask, resolve, commit, again. It neither knows where agents live nor what a mind is."""
 
+import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Protocol
 
-import pyarrow.parquet as pq
-
-from ethnos.errors import RecordDamaged
-from ethnos.record import digest
-from ethnos.record.directory import RunDirectory
+from ethnos.record import snapshots
 from ethnos.record.log import Log
-from ethnos.record.schema import events_batch
+from ethnos.record.pending import Pending
+from ethnos.record.schema import Layer
 from ethnos.society import Society
+from ethnos.world.outside import Outside
+from ethnos.world.rebuild import rebuild
 from ethnos.world.scheduler import LockStep, Scheduler
+from ethnos.world.spec import rules_digest
 from ethnos.world.world import Answer, Step, World
+
+_log = logging.getLogger("ethnos")
 
 
 class Agents(Protocol):
     """Whoever carries observations to agents and their decisions back."""
 
     async def ask(self, tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Mapping[int, Answer]:
-        """One answer for each of `ids`; an agent that did not decide in time has a late one."""
+        """One answer for each of `ids`; an agent that did not decide in time has a late one.
+
+        Each is shown to `Clock.keep` when it arrives.
+        """
         ...
 
-    async def committed(self, step: Step) -> None:
-        """A tick is on disk: agents may have been born or have died."""
+    async def committed(self, step: Step, anew: Collection[int]) -> None:
+        """A tick is on disk: agents may have been born or have died. Those in `anew` are not what they were when
+        they were last handed over, though they did not decide it: their hosts have to be told."""
         ...
 
 
@@ -37,8 +45,13 @@ class Clock:
         self.log = log
         self.world = World(society.make_scenario(), society.seed)
         self.scheduler = scheduler or LockStep()
+        self.outside = Outside(log.run, society)
         self.agent_steps = 0
         """Decisions resolved by this clock."""
+        self._pending = Pending(log.run)
+        self._costly = {c.cohort for c in society.population if society.is_costly(c.cohort)}
+        """Cohorts; membership only."""
+        self._rules = rules_digest(self.world.spec)
 
     def recover(self) -> None:
         """Bring the world to the last committed tick, or make tick 0. Raises RecordDamaged."""
@@ -47,7 +60,8 @@ class Clock:
             step = self.world.setup(self.society.cohorts())
             self.log.commit(step, {}, _ms_since(start))
         else:
-            rebuild(self.world, self.society, self.log.run)
+            self.world = rebuild(self.log.run)
+        self.outside.recover(self.log.tick)
 
     @property
     def done(self) -> str:
@@ -59,15 +73,56 @@ class Clock:
     async def tick(self, agents: Agents) -> Step:
         """One tick: it is on disk when this returns. Raises RecordFull if it could not be put there."""
         start = time.monotonic()
+        number = self.world.tick + 1
         ids = self.scheduler.next(self.world)
         observations = self.world.observe(ids)
-        answers = await agents.ask(self.world.tick + 1, ids, observations)
+        kept = self._kept(number)
+        rest = [(i, o) for i, o in zip(ids, observations, strict=True) if i not in kept]
+        try:
+            answers = await agents.ask(number, [i for i, _ in rest], [o for _, o in rest])
+        finally:
+            with self.log.disk():
+                await self._pending.flush()
+        step = self.world.step({**kept, **answers}, self.outside.due(number))
         shown = {i: blake2b(o, digest_size=8).hexdigest() for i, o in zip(ids, observations, strict=True)}
-        step = self.world.step(answers)
         self.log.commit(step, shown, _ms_since(start))
-        self.agent_steps += len(step.decisions)
-        await agents.committed(step)
+        self._tidy(step)
+        await agents.committed(step, {*kept, *step.edited})
         return step
+
+    def keep(self, answer: Answer, layers: Sequence[Layer] = ()) -> None:
+        """Have an answer that just arrived survive a crash, if its mind is costly to ask again."""
+        if self.world.agents[answer.agent_id].cohort in self._costly:
+            self._pending.add(answer, layers)
+
+    def _kept(self, tick: int) -> dict[int, Answer]:
+        """The answers to a tick that arrived before a crash."""
+        if not self._costly:
+            return {}
+        with self.log.disk():
+            found = self._pending.begin(tick, self.log.digest)
+        self.log.note_layers(layer for _, layers in found.values() for layer in layers)
+        return {i: answer for i, (answer, _) in found.items()}
+
+    def _tidy(self, step: Step) -> None:
+        """A tick is committed: what was kept for it may go, and a snapshot may be due."""
+        self.agent_steps += len(step.decisions)
+        self._pending.end()
+        self.outside.done(step.tick)
+        every = self.society.snapshot_every
+        if every and step.tick % every == 0:
+            self._save()
+
+    def _save(self) -> None:
+        """Write a snapshot. A run goes on without one."""
+        now = self.world.now
+        saved = snapshots.Saved(now.tick, now.next_seq, self.log.digest, self._rules, self.world.snapshot())
+        try:
+            snapshots.save(self.log.run, saved)
+        except OSError as error:
+            _log.warning("no snapshot of tick %d: %s", now.tick, error)
+            with suppress(OSError):
+                snapshots.path_of(self.log.run, now.tick).unlink(missing_ok=True)
 
     async def run(self, agents: Agents, gate: Callable[[], Awaitable[bool]]) -> str:
         """Tick until the end, or until `gate`, awaited before each tick, says no. Returns why it ended."""
@@ -76,50 +131,6 @@ class Clock:
                 return "stopped"
             await self.tick(agents)
         return self.done
-
-
-def rebuild(world: World, society: Society, run: RunDirectory) -> None:
-    """Make the world again from the recorded decisions. Raises RecordDamaged where it comes out differently."""
-    computed = digest.START
-    for tick, recorded, answers in recorded_ticks(run):
-        step = world.step(answers) if tick else world.setup(society.cohorts())
-        computed = digest.extend(computed, events_batch(step))
-        _compare(run, tick, recorded, computed)
-
-
-def _compare(run: RunDirectory, tick: int, recorded: str, computed: str) -> None:
-    if recorded != computed:
-        raise RecordDamaged(
-            f"run {run.name} does not repeat: tick {tick} has digest {recorded[:12]} in the record and "
-            f"{computed[:12]} when it is executed again. `ethnos verify {run.name}` checks the record itself"
-        )
-
-
-_REPLAYED = ["tick", "agent_id", "action", "args", "message", "memory", "status", "reason"]
-
-
-def recorded_ticks(run: RunDirectory) -> Iterator[tuple[int, str, dict[int, Answer]]]:
-    """(tick, digest, answers) of each sealed tick, in order."""
-    for part in run.parts("ticks"):
-        digests = pq.read_table(part, columns=["tick", "digest"]).to_pydict()
-        answers: dict[int, dict[int, Answer]] = {}
-        for row in pq.read_table(run.path / "decisions" / part.name, columns=_REPLAYED).to_pylist():
-            answers.setdefault(row["tick"], {})[row["agent_id"]] = _answer(row)
-        for tick, recorded in zip(digests["tick"], digests["digest"], strict=True):
-            yield tick, recorded, answers.get(tick, {})
-
-
-def _answer(row: dict[str, Any]) -> Answer:
-    memory = None if row["memory"] is None else row["memory"].encode()
-    return Answer(
-        row["agent_id"],
-        row["action"],
-        row["args"].encode(),
-        row["message"],
-        memory,
-        row["status"],
-        row["reason"],
-    )
 
 
 def _ms_since(start: float) -> float:

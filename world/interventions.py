@@ -130,6 +130,16 @@ Change = Annotated[
     SetParameter | AddResources | RemoveResources | AddAgent | RemoveAgent | Tell | EditPersona | PlaceArtifact,
     Field(discriminator="do"),
 ]
+KINDS = (
+    "set_parameter",
+    "add_resources",
+    "remove_resources",
+    "add_agent",
+    "remove_agent",
+    "tell",
+    "edit_persona",
+    "place_artifact",
+)
 _change: TypeAdapter[Any] = TypeAdapter(Change)
 
 
@@ -146,6 +156,7 @@ def parse_change(data: Mapping[str, Any]) -> Any:
 
 
 __all__ = [
+    "KINDS",
     "AddAgent",
     "AddResources",
     "Change",

@@ -3,7 +3,7 @@
 import asyncio
 import hmac
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +62,8 @@ class WorldService:
         self._token = token
         self._clock: Clock | None = None
         self._living: dict[int, None] = {}
+        self._anew: dict[int, None] = {}
+        """Agents whose hosts will not know, after this tick, what they have become."""
         self._mind_names = {c.cohort: f"{c.mind.kind}/{c.mind.name}" for c in society.population}
         self._asked: _Asked | None = None
         self._news = asyncio.Event()
@@ -171,6 +173,7 @@ class WorldService:
             for i in sorted(asked.waiting.pop(number)):
                 elapsed = self.society.decision_deadline * 1000
                 asked.answers[i] = Answer(i, status="late", latency_ms=elapsed, mind=self._mind(i))
+                self._anew[i] = None
 
     def _show(self, host: Host) -> None:
         """Show a host's agents what they still owe a decision for."""
@@ -182,15 +185,19 @@ class WorldService:
             host.send(message)
         asked.deadline[host.number] = time.monotonic() + self.society.decision_deadline
 
-    async def committed(self, step: Step) -> None:
-        """Give newborns a home, let the dead go, tell watchers."""
+    async def committed(self, step: Step, anew: Collection[int]) -> None:
+        """Give newborns a home, let the dead go, hand over again who has changed, tell watchers."""
         assert self._clock is not None
+        self._anew.update(dict.fromkeys(anew))
         agents = self._clock.world.agents
         for gone in [i for i in self._living if i not in agents]:
             host = self.placement.remove(gone)
             host.send(wire.ToHost(release=wire.Release(agent_ids=[gone])))
         for i in [i for i in agents if i not in self._living]:
             self.placement.place(i).send(adopt([agents[i]]))
+        for i in sorted(i for i in self._anew if i in self._living and i in agents):
+            self.placement.home(i).send(adopt([agents[i]]))
+        self._anew.clear()
         self._living = dict.fromkeys(agents)
         await self._publish()
 
@@ -218,6 +225,8 @@ class WorldService:
         host.outgoing = asyncio.Queue()
         agents = self._clock.world.agents
         host.send(adopt([agents[i] for i in sorted(host.agents)]))
+        if self._asked is not None:
+            self._anew.update(dict.fromkeys(i for i in sorted(host.agents) if i in self._asked.answers))
         self._show(host)
         self._news.set()
         return host
@@ -234,8 +243,8 @@ class WorldService:
     def decided(self, host: Host, incarnation: int, decisions: wire.Decisions) -> None:
         """Take decisions in. Stale and doubled ones, and those of agents that live elsewhere, are dropped."""
         asked = self._asked
-        if self._clock is not None:
-            self._clock.log.note_layers(layer for d in decisions.decisions for layer in d.layers)
+        assert self._clock is not None
+        self._clock.log.note_layers(layer for d in decisions.decisions for layer in d.layers)
         if asked is None or decisions.tick != asked.tick or host.incarnation != incarnation:
             return
         owed = asked.waiting.get(host.number, set())
@@ -243,7 +252,8 @@ class WorldService:
             if d.agent_id not in owed:
                 continue
             owed.discard(d.agent_id)
-            asked.answers[d.agent_id] = received(d, self._mind(d.agent_id))
+            asked.answers[d.agent_id] = answer = received(d, self._mind(d.agent_id))
+            self._clock.keep(answer, d.layers)
         if not owed and asked.waiting.pop(host.number, None) is not None:
             asked.deadline.pop(host.number, None)
             self._news.set()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
+from hashlib import sha256
 from inspect import cleandoc
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -21,6 +22,27 @@ _NAME = re.compile(rf"\w[\w \-]{{0,{MAX_NAME_CHARS - 1}}}")
 
 Row = tuple[Any, ...]
 """(seq, kind, actor_id, *COLUMNS, data): one event as it goes to the record."""
+
+
+def rules_digest(spec: "ScenarioSpec") -> str:
+    """A digest of all that a scenario declares: parameters, actions, observation, events; not of its prose."""
+    scenario = spec.scenario
+    declared = {
+        "params": scenario.Params.model_json_schema(),
+        "actions": {kind: action.schema for kind, action in spec.actions.items()},
+        "observation": msgspec.json.schema(scenario.Observation),
+        "events": {e.kind: {n: repr(h) for n, h in get_type_hints(e.cls).items()} for e in spec.events.values()},
+    }
+    return sha256(_encode(_without_prose(declared))).hexdigest()
+
+
+def _without_prose(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_prose(v) for k, v in value.items() if k not in _PROSE or not isinstance(v, str)}
+    return [_without_prose(v) for v in value] if isinstance(value, list) else value
+
+
+_PROSE = ("description", "title")
 
 
 def kind_of(cls: type[Any]) -> str:

@@ -191,7 +191,7 @@ class World:
         tick.emit(Intervened(agent.id if agent else None, change.do, change.change(), *where))
         match change:
             case SetParameter():
-                self.become(_with_parameter(self.scenario, change.name, change.value), self.seed)
+                self.become(with_parameter(self.scenario, change.name, change.value), self.seed)
             case Tell():
                 self._tell(tick, change)
             case EditPersona() if agent is not None:
@@ -377,7 +377,7 @@ def _take_in(agent: Agent, memory: bytes | None) -> None:
     agent.memory = memory
 
 
-def _with_parameter(scenario: Scenario[Any, Any], name: str, value: Any) -> Scenario[Any, Any]:
+def with_parameter(scenario: Scenario[Any, Any], name: str, value: Any) -> Scenario[Any, Any]:
     """The scenario with one parameter changed. Raises Refused."""
     if any(name == f or name.startswith(f + ".") or f.startswith(name + ".") for f in scenario.fixed):
         raise Refused(f"{name} belongs to how the world was made and cannot change any more")

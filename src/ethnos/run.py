@@ -2,23 +2,24 @@
 
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from ethnos.record.directory import Column, Flow, Kind, Manifest, RunDirectory, now, runs_folder
+from ethnos.record.directory import Column, Flow, Kind, Manifest, Parent, RunDirectory, now, runs_folder
 from ethnos.record.schema import FORMAT
 from ethnos.society import Society
 from ethnos.wire.v1.control_pb2 import Status
 from ethnos.world.events import COLUMNS
-from ethnos.world.spec import EventSpec, ScenarioSpec, kind_of
+from ethnos.world.spec import EventSpec, ScenarioSpec, kind_of, rules_digest
 
 _VERSIONS = ("ethnos", "numpy", "pyarrow", "msgspec")
 """Libraries on which draws and bytes depend."""
 
 
-def create(society: Society, name: str, folder: Path | None = None) -> RunDirectory:
-    """A run directory for a society, nothing in it yet. Raises RunExists."""
+def create(society: Society, name: str, folder: Path | None = None, parent: Parent | None = None) -> RunDirectory:
+    """A run directory for a society, nothing in it yet; for a branch with its parent. Raises RunExists."""
     spec = ScenarioSpec(society.scenario_class())
     manifest = Manifest(
         name=name,
@@ -35,6 +36,9 @@ def create(society: Society, name: str, folder: Path | None = None) -> RunDirect
             for quantity, flows in spec.scenario.conserved.items()
         },
         versions={package: version(package) for package in _VERSIONS},
+        parent=parent,
+        society=sha256(society.to_yaml().encode()).hexdigest(),
+        rules=rules_digest(spec),
     )
     return RunDirectory.create((folder or runs_folder()) / name, society.to_yaml(), manifest)
 

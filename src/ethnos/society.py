@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ethnos.errors import SocietyError
+from ethnos.errors import Refused, SocietyError
 from ethnos.world import scenarios
+from ethnos.world.interventions import KINDS, AddAgent, Change, SetParameter
 from ethnos.world.scenario import Cohort, Mind, Scenario
+from ethnos.world.world import with_parameter
 
 MAX_FILE_BYTES = 1_000_000
 MAX_DEPTH = 50
@@ -32,6 +34,8 @@ class ScriptedMind(_Model):
     """One of the scenario's minds."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Its settings; what is left out keeps its default."""
+    costly: bool = False
+    """Whether its answers go to disk as they arrive, so that a crash in the middle of a tick loses none."""
 
 
 def _short_mind(value: Any) -> Any:
@@ -69,6 +73,10 @@ class Society(_Model):
     machine, and packed into few actors above."""
     decision_deadline: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds an agent has to decide; then it gets the neutral action, on the record as late."""
+    snapshot_every: int = Field(default=100, ge=0, le=10**9)
+    """Ticks from one snapshot of the world to the next; 0: none. They only make resuming quick."""
+    interventions: list[Change] = Field(default_factory=list)
+    """What is to be changed from outside, each in its tick."""
 
     def scenario_class(self) -> type[Scenario[Any, Any]]:
         return scenarios.find(self.scenario)
@@ -83,6 +91,10 @@ class Society(_Model):
 
     def mind_of(self, cohort: str) -> ScriptedMind:
         return next(c.mind for c in self.population if c.cohort == cohort)
+
+    def is_costly(self, cohort: str) -> bool:
+        """Whether the answers of a cohort's mind are kept as they arrive: all but those of scripted minds."""
+        return bool(getattr(self.mind_of(cohort), "costly", True))
 
     def make_mind(self, cohort: str) -> Mind:
         """The mind of a cohort's members."""
@@ -180,7 +192,7 @@ class _Problems:
             return make()
         except ValidationError as error:
             for e in error.errors(include_url=False):
-                location = prefix + tuple(p for p in e["loc"] if not _is_tag(p))
+                location = prefix + tuple(p for i, p in enumerate(e["loc"]) if not _is_tag(p, e["loc"][:i]))
                 self.add(location, _explain(e, model))
         except SocietyError as error:
             self.add(prefix, str(error))
@@ -207,9 +219,24 @@ class _Problems:
                 self.add(("population", i, "cohort"), f"the cohort {spec.cohort!r} is there twice")
         if params is None:
             return None
+        self._check_interventions(society, cls(params))
         for problem in cls(params).impossible(society.cohorts()):
             self.add(("world",), problem)
         return society.model_copy(update={"world": params.model_dump(mode="json")})
+
+    def _check_interventions(self, society: Society, scenario: Scenario[Any, Any]) -> None:
+        cohorts = [c.cohort for c in society.population]
+        for i, change in enumerate(society.interventions):
+            place = ("interventions", i)
+            if change.tick is None:
+                self.add((*place, "tick"), "is required")
+            if isinstance(change, AddAgent) and change.cohort not in cohorts:
+                self.add((*place, "cohort"), f"no cohort {change.cohort!r}; {_did_you_mean(change.cohort, cohorts)}")
+            if isinstance(change, SetParameter):
+                try:
+                    scenario = with_parameter(scenario, change.name, change.value)
+                except Refused as refusal:
+                    self.add(place, str(refusal))
 
 
 def _one_line(text: str) -> str:
@@ -217,8 +244,10 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _is_tag(part: str | int) -> bool:
+def _is_tag(part: str | int, before: Location) -> bool:
     """Pydantic puts the branch of a union into an error's place; a user has not written it."""
+    if part in KINDS and len(before) == 2 and before[0] == "interventions":
+        return True
     return isinstance(part, str) and (part.startswith(("literal[", "constrained-", "function-")) or part == "int")
 
 

@@ -54,6 +54,19 @@ class Flow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sign: int
 
 
+class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a branch comes from: it shares its parent's history up to and including `tick`."""
+
+    name: str
+    path: str
+    """The parent's directory, as seen from the branch's."""
+    tick: int
+    digest: str
+    """The parent's digest at that tick."""
+    seq: int
+    """The number of the branch's first event of its own."""
+
+
 class Manifest(msgspec.Struct):
     """What a run says of itself. Holds nothing a reader has to trust: it is validated like any input."""
 
@@ -76,6 +89,12 @@ class Manifest(msgspec.Struct):
     """Digest at its end; empty while it runs."""
     tick: int = -1
     """The last tick at its end."""
+    parent: Parent | None = None
+    """The run it branched off, if it is a branch."""
+    society: str = ""
+    """SHA-256 of society.yaml, hex: it is not to be altered."""
+    rules: str = ""
+    """Digest of all that the scenario declares (see `rules_digest`): another version of it may decide otherwise."""
 
 
 def runs_folder() -> Path:
@@ -189,6 +208,23 @@ def _locked(file: BinaryIO, how: int) -> bool:
     return True
 
 
+def lineage(run: RunDirectory) -> list[tuple[RunDirectory, int | None]]:
+    """The run and those it branched off, the eldest first, each with the last of its ticks that counts for `run`.
+
+    None: all of them. Raises RecordDamaged if a parent is not where it was.
+    """
+    found: list[tuple[RunDirectory, int | None]] = [(run, None)]
+    while (parent := found[0][0].manifest().parent) is not None:
+        branch, until = found[0]
+        elder = RunDirectory(Path(os.path.normpath(branch.path.resolve() / parent.path)))
+        if not elder.manifest_path.is_file():
+            raise RecordDamaged(f"run {branch.name} branched off {parent.name!r}, which is not at {elder.path}")
+        if any(elder.path == known.path.resolve() for known, _ in found):
+            raise RecordDamaged(f"run {branch.name} claims to have branched off itself")
+        found.insert(0, (elder, parent.tick if until is None else min(parent.tick, until)))
+    return found
+
+
 def all_runs() -> list[RunDirectory]:
     """The runs in the runs folder, by name."""
     return [RunDirectory(path.parent) for path in sorted(runs_folder().glob("*/manifest.json"))]
@@ -239,7 +275,12 @@ def write_durably(path: Path, data: bytes, mode: int = 0o644) -> None:
 def put_in_place(aside: Path, path: Path) -> None:
     """Rename a finished, fsynced file to its name, and make the name durable."""
     aside.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

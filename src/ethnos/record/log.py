@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ethnos.errors import RecordFull
+from ethnos.errors import RecordDamaged, RecordFull
 from ethnos.record import digest
 from ethnos.record.directory import RunDirectory, now, put_in_place
 from ethnos.record.schema import (
@@ -35,7 +35,7 @@ SEAL_ROWS = 200_000
 """Events and decisions in a segment before it is sealed: a Parquet part of some 4 MB."""
 SEAL_TICKS = 5_000
 
-_OF_ONE_TURN = {"history", "observation"}
+_OF_ONE_TURN = {"history", "recall", "observation", "retry"}
 """Layers that are hardly ever the same twice: not worth remembering that they are there."""
 
 _WAL = wal_schema()
@@ -62,9 +62,22 @@ class Log:
     def __enter__(self) -> "Log":
         """Take the lock, cut a torn tail, seal what is whole. Raises RunBusy, RecordFull."""
         self._stack.enter_context(self.run.lock())
-        with _disk(self):
-            for path in self.run.segments():
-                seal(self.run, path, list(read_segment(path)))
+        try:
+            self._open()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _open(self) -> None:
+        parent = self.run.manifest().parent
+        if parent is not None:
+            self.tick, self.digest = parent.tick, parent.digest
+        segments = [(path, list(read_segment(path))) for path in self.run.segments()]
+        check_whole(self.run, [[b["tick"][0].as_py() for b in batches] for _, batches in segments])
+        with self.disk():
+            for path, batches in segments:
+                seal(self.run, path, batches)
         parts = self.run.parts("ticks")
         if parts:
             last = pq.read_table(parts[-1], columns=["tick", "digest"]).to_pylist()[-1]
@@ -72,7 +85,6 @@ class Log:
         for part in self.run.parts("layers"):
             rows = pq.read_table(part, columns=["hash", "name"]).to_pylist()
             self._known_layers.update(r["hash"] for r in rows if r["name"] not in _OF_ONE_TURN)
-        return self
 
     def __exit__(self, *exc: object) -> None:
         try:
@@ -82,6 +94,10 @@ class Log:
             self._sealer.shutdown()
         finally:
             self._stack.close()
+
+    def disk(self) -> AbstractContextManager[None]:
+        """Where something is written: raises RecordFull where the disk takes no more."""
+        return _Disk(self)
 
     def note_layers(self, layers: Iterable[Layer]) -> None:
         """Put pieces of prompts on the record with the next tick, unless they are there."""
@@ -116,7 +132,7 @@ class Log:
             ],
             schema=TICKS,
         )
-        with _disk(self):
+        with self.disk():
             if self._sealing is not None and self._sealing.done():
                 self._sealing.result()
                 self._sealing = None
@@ -133,7 +149,7 @@ class Log:
 
     def _seal_in_background(self) -> None:
         """Start sealing the open segment. Waits for the one before, so at most two are ever open."""
-        with _disk(self):
+        with self.disk():
             if self._sealing is not None:
                 self._sealing.result()
             assert self._segment is not None
@@ -145,7 +161,7 @@ class Log:
         """Seal everything; what a finished run does last."""
         if self._segment is not None:
             self._seal_in_background()
-        with _disk(self):
+        with self.disk():
             if self._sealing is not None:
                 self._sealing.result()
                 self._sealing = None
@@ -198,6 +214,25 @@ def read_segment(path: Path) -> Iterator[pa.RecordBatch]:
         return
 
 
+def check_whole(run: RunDirectory, segments: list[list[int]]) -> None:
+    """Whether a run's own ticks follow each other, before anything is changed. Raises RecordDamaged.
+
+    A segment may repeat ticks that are sealed already: a crash came between sealing and deleting it.
+    """
+    parent = run.manifest().parent
+    last = parent.tick if parent else -1
+    for part in run.parts("ticks"):
+        first, end = map(int, part.stem.split("-"))
+        if first != last + 1:
+            raise RecordDamaged(f"run {run.name}: tick {last} is followed by tick {first} in {part}")
+        last = end
+    for ticks in segments:
+        for tick in ticks:
+            if tick > last + 1:
+                raise RecordDamaged(f"run {run.name}: tick {last} is followed by tick {tick} in its log")
+            last = max(last, tick)
+
+
 def unpack(batches: list[pa.RecordBatch], table: str) -> pa.Table:
     """The rows of one table out of segments' batches."""
     schema = TABLES[table]
@@ -230,7 +265,7 @@ def write_part(path: Path, table: pa.Table) -> None:
     put_in_place(aside, path)
 
 
-class _disk:
+class _Disk(AbstractContextManager[None]):
     """Turns `no space left` into RecordFull."""
 
     def __init__(self, log: Log) -> None:

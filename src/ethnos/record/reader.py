@@ -5,11 +5,12 @@ A connection is a picture of the run as of its last committed tick when it was o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import ColumnExpression as column
@@ -17,7 +18,7 @@ from duckdb import ConstantExpression as constant
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from ethnos.errors import QueryError, RecordDamaged
-from ethnos.record.directory import Kind, Manifest, RunDirectory, find_all
+from ethnos.record.directory import Kind, Manifest, RunDirectory, find_all, lineage
 from ethnos.record.log import read_segment, unpack
 from ethnos.record.schema import TABLES
 
@@ -42,6 +43,15 @@ LEFT JOIN (
     FROM record.events WHERE kind = 'heard' GROUP BY ALL
 ) h ON h.run = s.run AND h.said = s.seq
 WHERE s.kind = 'said'
+"""
+CALLS = """
+SELECT run, tick, agent_id, mind, how ->> 'stage' AS stage, how ->> 'model' AS model, how ->> 'engine' AS engine,
+       CAST(how ->> 'tokens' AS BIGINT) AS prompt_tokens, CAST(how ->> 'cached' AS BIGINT) AS cached_tokens,
+       CAST(how ->> 'completion' AS BIGINT) AS completion_tokens, CAST(how ->> 'latency_ms' AS DOUBLE) AS latency,
+       CAST(how ->> 'calls' AS BIGINT) AS calls, CAST(how ->> 'attempts' AS BIGINT) AS attempts,
+       CAST(how ->> 'cost' AS DOUBLE) AS cost, how ->> 'reason' AS reason, how ->> 'reply' AS reply,
+       how -> 'layers' AS layers, how -> 'errors' AS errors
+FROM record.decisions WHERE how IS NOT NULL AND how ->> 'stage' IS NOT NULL
 """
 ARTIFACTS = """
 SELECT c.run, c.artifact_id, c.data ->> 'name' AS name, c.agent_id AS author_id, c.tick AS created,
@@ -94,6 +104,29 @@ DERIVED = {
             "listeners": "how many heard it",
         },
     ),
+    "calls": View(
+        CALLS,
+        "Every turn that went to a language model: how its decision came about.",
+        {
+            "tick": "when",
+            "agent_id": "who",
+            "mind": "which mind",
+            "stage": "clean, repaired, reasked (asked once more), gave_up, late or failed",
+            "model": "as the engine names it",
+            "engine": "which engine answered",
+            "prompt_tokens": "tokens of all prompts of the turn",
+            "cached_tokens": "those of them that the engine had in its cache",
+            "completion_tokens": "tokens of all replies of the turn",
+            "latency": "from question to answer, in ms; wall clock",
+            "calls": "how often the model was asked: 1, or 2 after a re-ask",
+            "attempts": "how often an engine was tried",
+            "cost": "by the price table, in its currency",
+            "reason": "why, in the model's words: untrusted",
+            "reply": "the last reply: untrusted",
+            "layers": "what was sent: [name, version, hash] each; texts in `layers`",
+            "errors": "what was wrong with replies",
+        },
+    ),
     "artifacts": View(
         ARTIFACTS,
         "Every artifact ever made.",
@@ -119,10 +152,24 @@ class Picture:
     """The sealed parts of each table."""
     tail: list[pa.RecordBatch]
     """The ticks after those, as in the write-ahead log."""
+    until: int | None = None
+    """The last tick of it that counts; None: all."""
+    elders: tuple["Picture", ...] = ()
+    """For a branch: what it shares with those it comes from, the eldest first."""
+
+    @property
+    def generations(self) -> tuple["Picture", ...]:
+        return (*self.elders, self)
 
 
 def picture(run: RunDirectory) -> Picture:
-    """Look at a run that may be being written.
+    """Look at a run that may be being written; at a branch together with the history it shares."""
+    *elders, (_, _) = lineage(run)
+    return replace(_own(run), elders=tuple(replace(_own(e), until=until) for e, until in elders))
+
+
+def _own(run: RunDirectory) -> Picture:
+    """What is in the run's own directory.
 
     The tail is read before the parts are listed, and `ticks` is listed before `events`, while the writer goes
     the other way round: so nothing that is sealed meanwhile is missed, and what is found twice is dropped.
@@ -135,11 +182,24 @@ def picture(run: RunDirectory) -> Picture:
     return Picture(whole, [tail[t] for t in sorted(tail)])
 
 
-def stream(seen: Picture, table: str, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """The rows of one table in order, a few at a time; all columns or these. Raises RecordDamaged."""
+def stream(
+    seen: Picture, table: str, columns: Sequence[str] = (), after: int = -1, until: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one table in order, a few at a time; all columns or these; of all ticks, or those after
+    `after` and up to `until`. Raises RecordDamaged."""
     names = list(columns) or TABLES[table].names
+    wanted = list(dict.fromkeys([*names, "tick"]))
+    for one in seen.generations:
+        last = min((t for t in (one.until, until) if t is not None), default=None)
+        for batch in _stream_own(one, table, wanted, after):
+            yield _between(batch, after, last).select(names)
+
+
+def _stream_own(seen: Picture, table: str, names: list[str], after: int) -> Iterator[pa.RecordBatch]:
     schema = pa.schema([TABLES[table].field(n) for n in names])
     for part in seen.parts[table]:
+        if _last_tick(part) <= after:
+            continue
         try:
             with pq.ParquetFile(part) as file:
                 for batch in file.iter_batches(65_536, columns=names):
@@ -147,6 +207,42 @@ def stream(seen: Picture, table: str, columns: Sequence[str] = ()) -> Iterator[p
         except (pa.ArrowException, OSError, KeyError) as error:
             raise RecordDamaged(f"{part}: {error}") from None
     yield from unpack(seen.tail, table).select(names).to_batches()
+
+
+def _between(batch: pa.RecordBatch, after: int, until: int | None) -> pa.RecordBatch:
+    """The rows of these ticks; ticks ascend."""
+    if after < 0 and until is None:
+        return batch
+    ticks = batch["tick"].to_numpy()
+    first = int(np.searchsorted(ticks, after, "right"))
+    end = len(ticks) if until is None else int(np.searchsorted(ticks, until, "right"))
+    return batch.slice(first, max(0, end - first))
+
+
+class Rows:
+    """A stream of batches of one table from which any number of rows can be taken."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._batches = batches
+        self._nothing = pa.RecordBatch.from_pylist([], schema)
+        self._batch: pa.RecordBatch | None = None
+
+    def take(self, count: int) -> pa.RecordBatch:
+        """The next `count` rows as one batch. Raises RecordDamaged if there are not as many."""
+        taken = []
+        while count > 0:
+            batch = self._batch if self._batch is not None else next(self._batches, None)
+            if batch is None:
+                raise RecordDamaged("rows are missing: there are fewer than `ticks` counts")
+            taken.append(batch.slice(0, count))
+            count -= taken[-1].num_rows
+            self._batch = batch.slice(taken[-1].num_rows) if not count else None
+        return pa.concat_batches(taken) if len(taken) > 1 else taken[0] if taken else self._nothing
+
+    def left(self) -> bool:
+        """Whether there are more; none can be taken after that."""
+        rest = [self._batch] if self._batch is not None else []
+        return any(b.num_rows for b in (*rest, *self._batches))
 
 
 def open_run(*names: str | Path) -> DuckDBPyConnection:
@@ -189,6 +285,17 @@ def _create_tables(con: DuckDBPyConnection, runs: Sequence[RunDirectory]) -> Non
 
 
 def _table(con: DuckDBPyConnection, seen: Picture, table: str) -> DuckDBPyRelation:
+    """A table over all generations of a run, each up to where the next one branched off."""
+    shared = [
+        _own_table(con, one, table).filter(column("tick") <= constant(one.until))
+        if one.until is not None
+        else _own_table(con, one, table)
+        for one in seen.generations
+    ]
+    return reduce(lambda whole, part: whole.union(part), shared)
+
+
+def _own_table(con: DuckDBPyConnection, seen: Picture, table: str) -> DuckDBPyRelation:
     tail = con.from_arrow(unpack(seen.tail, table))
     if not seen.parts[table]:
         return tail

@@ -3,7 +3,7 @@
 Nothing is taken from the code of a scenario: all of it follows from the files, in bounded memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,8 @@ from duckdb import DuckDBPyConnection
 from ethnos.errors import EthnosError, RecordDamaged
 from ethnos.record import digest
 from ethnos.record.directory import Manifest, RunDirectory
-from ethnos.record.reader import connect, picture, stream
+from ethnos.record.reader import Rows, connect, picture, stream
 from ethnos.record.schema import EVENTS
-
-_NOTHING = pa.RecordBatch.from_pylist([], EVENTS)
 
 TOLERANCE = 1e-9
 """How far a conserved quantity may be off in a tick, relative to what there is of it, at least 1."""
@@ -124,7 +122,7 @@ class _Chain:
 
     def follow(self, run: RunDirectory) -> None:
         seen = picture(run)
-        events = _Rows(stream(seen, "events"))
+        events = Rows(stream(seen, "events"), EVENTS)
         for batch in stream(seen, "ticks"):
             columns = (batch[name].to_pylist() for name in ("tick", "first_seq", "events", "digest"))
             for tick, first, count, said in zip(*columns, strict=True):
@@ -165,34 +163,6 @@ class _Chain:
             "manifest": "says the same as the record",
         }
         return [Check(n, n not in self.faults, self.faults.get(n, text)) for n, text in fine.items()]
-
-
-class _Rows:
-    """A stream of batches from which any number of rows can be taken."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._batch: pa.RecordBatch | None = None
-
-    def take(self, count: int) -> pa.RecordBatch:
-        """The next `count` rows as one batch. Raises RecordDamaged if there are not as many."""
-        if count <= 0:
-            return _NOTHING
-        taken: list[pa.RecordBatch] = []
-        while True:
-            batch = self._batch if self._batch is not None else next(self._batches, None)
-            if batch is None:
-                raise RecordDamaged("events are missing: there are fewer than `ticks` counts")
-            taken.append(batch.slice(0, count))
-            count -= taken[-1].num_rows
-            self._batch = batch.slice(taken[-1].num_rows)
-            if not count:
-                return taken[0] if len(taken) == 1 else pa.concat_batches(taken)
-            self._batch = None
-
-    def left(self) -> bool:
-        rest = [self._batch] if self._batch is not None else []
-        return any(b.num_rows for b in (*rest, *self._batches))
 
 
 def _dense(rows: pa.RecordBatch, tick: int, seq: int) -> bool:
