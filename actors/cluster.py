@@ -21,9 +21,12 @@ from typing import Any
 import grpc
 import psutil
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from ethnos.actors.host import Host, Lost
+from ethnos.actors.inference.request import Reply, Request
+from ethnos.actors.minds.making import Ask
+from ethnos.actors.thinking import Models, spent_before
 from ethnos.errors import ClusterError, EthnosError
 from ethnos.record.directory import RunDirectory, write_durably
 from ethnos.society import Society, parse
@@ -129,11 +132,35 @@ class _World:
         return self._address
 
 
+class _Models:
+    """The actor around a society's models; asynchronous, so that all agents can wait at once."""
+
+    def __init__(self, society: str, path: str) -> None:
+        self._models = Models(parse(society), spent_before(RunDirectory(Path(path))))
+        self._starting: asyncio.Task[Models] | None = None
+
+    async def start(self) -> None:
+        """Connect to the engines and start those that are ours to start, once per life of this actor."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._models.__aenter__())
+        await self._starting
+
+    async def stop(self) -> None:
+        await self._models.__aexit__()
+
+    async def ask(self, model: str, request: Request) -> Reply:
+        await self.start()
+        return await self._models.ask(model, request)
+
+    async def stats(self) -> dict[str, Any]:
+        return self._models.stats()
+
+
 class _Agents:
     """The actor around a host of agents."""
 
-    def __init__(self, society: str) -> None:
-        self._host = Host(parse(society))
+    def __init__(self, society: str, models: Any) -> None:
+        self._host = Host(parse(society), _asking(models))
 
     def live(self, address: str, token: str, number: int, incarnation: int) -> str | None:
         """Why the run ended; None if the world was lost."""
@@ -142,6 +169,19 @@ class _Agents:
         except Lost:
             time.sleep(RETRY_S)
             return None
+
+
+def _asking(models: Any) -> Ask:
+    """How an actor's minds reach the models. (A coroutine method would make the whole actor asynchronous.)"""
+
+    async def ask(model: str, request: Request) -> Reply:
+        try:
+            reply: Reply = await models.ask.remote(model, request)
+        except RayTaskError as error:
+            raise _cause(error) from None
+        return reply
+
+    return ask
 
 
 class Supervisor:
@@ -157,6 +197,7 @@ class Supervisor:
         remote_world = _ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
         self._world = remote_world.remote(str(run.path.resolve()), self._token)
         self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
+        self._models = self._start_models() if self._society.models else None
         self._hosts: list[Any] = []
         self._living: dict[Any, int] = {}
         """Reference of a host's `live` call to the host's number."""
@@ -207,6 +248,16 @@ class Supervisor:
         if self._deaths > MOST_DEATHS:
             raise ClusterError(f"the world-state service died {self._deaths} times at tick {tick}")
 
+    def _start_models(self) -> Any:
+        """The actor that all thinking goes through. Raises what keeps an engine from starting."""
+        remote = _ray.remote(max_restarts=-1, max_task_retries=-1, max_concurrency=100_000, num_cpus=0)(_Models)
+        models = remote.remote(self._text, str(self._run.path.resolve()))
+        try:
+            ray.get(models.start.remote())
+        except RayTaskError as error:
+            raise _cause(error) from None
+        return models
+
     def _serve(self) -> None:
         """Start serving, wait until it listens, and watch it."""
         self._serving = self._world.serve.remote(self._local)
@@ -233,7 +284,7 @@ class Supervisor:
 
     def _start_hosts(self, wanted: int) -> None:
         for number in range(len(self._hosts), wanted):
-            self._hosts.append(self._remote_agents.remote(self._text))
+            self._hosts.append(self._remote_agents.remote(self._text, self._models))
             self._incarnations.append(0)
             self._live(number)
 
@@ -268,7 +319,10 @@ class Supervisor:
     def _end(self) -> None:
         with suppress(OSError):
             self._run.contact.unlink(missing_ok=True)
-        for actor in (*self._hosts, self._world):
+        if self._models is not None:
+            with suppress(RayActorError, RayTaskError, GetTimeoutError):
+                ray.get(self._models.stop.remote(), timeout=10)
+        for actor in (*self._hosts, self._world, *([self._models] if self._models else [])):
             ray.kill(actor)
 
 

@@ -6,8 +6,12 @@ They go through the same encodings and the same checks as agents in actors, so t
 import asyncio
 import inspect
 from collections.abc import Awaitable, Collection, Mapping, Sequence
+from typing import Literal
 
 from ethnos.actors.host import Host
+from ethnos.actors.minds.making import Ask
+from ethnos.actors.thinking import Models, spent_before
+from ethnos.errors import OutOfBudget
 from ethnos.record.directory import RunDirectory
 from ethnos.record.log import Log
 from ethnos.society import Society, parse
@@ -21,10 +25,10 @@ from ethnos.world.world import Answer, Step
 class Here:
     """Carries observations to agents in this process and their decisions back."""
 
-    def __init__(self, clock: Clock, society: Society) -> None:
+    def __init__(self, clock: Clock, society: Society, ask: Ask) -> None:
         self._clock = clock
         self._society = society
-        self._host = Host(society)
+        self._host = Host(society, ask)
         self._hosted: dict[int, None] = {}
 
     async def ask(self, tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Mapping[int, Answer]:
@@ -73,21 +77,28 @@ class Here:
         self._hosted.update(dict.fromkeys(new))
 
     def _mind(self, agent: int) -> str:
-        mind = self._society.mind_of(self._clock.world.agents[agent].cohort)
-        return f"{mind.kind}/{mind.name}"
+        return self._society.mind_of(self._clock.world.agents[agent].cohort).label
 
 
 def run_here(run: RunDirectory) -> str:
     """Bring a run to its end in this process, from wherever its record ends. Returns why it ended."""
-    society = parse(run.society.read_text("utf-8"), str(run.society))
+    return asyncio.run(_run(run, parse(run.society.read_text("utf-8"), str(run.society))))
 
-    async def always() -> bool:
-        return True
 
+async def _run(run: RunDirectory, society: Society) -> str:
     with Log(run) as log:
         clock = Clock(society, log)
         clock.recover()
-        reason = asyncio.run(clock.run(Here(clock, society), always))
+        async with Models(society, spent_before(run)) as models:
+            state: Literal["finished", "stopped"] = "finished"
+            try:
+                reason = await clock.run(Here(clock, society, models.ask), _always)
+            except OutOfBudget as spent:
+                state, reason = "stopped", str(spent)
         log.seal()
-        run.finish("finished", reason, log.digest, log.tick)
+        run.finish(state, reason, log.digest, log.tick)
     return reason
+
+
+async def _always() -> bool:
+    return True

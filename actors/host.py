@@ -14,7 +14,9 @@ from typing import Any
 import grpc
 import msgspec
 
-from ethnos.errors import MindFailed
+from ethnos.actors.minds.layers import STORE
+from ethnos.actors.minds.making import Ask, make_mind
+from ethnos.errors import MindFailed, OutOfBudget
 from ethnos.society import Society
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.wire.v1 import world_pb2_grpc
@@ -37,8 +39,10 @@ class Lost(Exception):
 class Host:
     """Hosts agents of one society."""
 
-    def __init__(self, society: Society) -> None:
+    def __init__(self, society: Society, ask: Ask) -> None:
+        """`ask` puts a request to one of the society's models."""
         self._society = society
+        self._ask = ask
         self._spec = ScenarioSpec(society.scenario_class())
         self._minds: dict[str, Mind] = {}
         self._agents: dict[int, Agent] = {}
@@ -53,6 +57,7 @@ class Host:
         """
         self._agents.clear()
         self._writing = asyncio.Lock()
+        STORE.forget()
         async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
             stream = world_pb2_grpc.WorldStub(channel).Live(metadata=(("authorization", f"Bearer {token}"),))
             try:
@@ -96,7 +101,7 @@ class Host:
                 memory=a.memory,
             )
             if a.cohort not in self._minds:
-                self._minds[a.cohort] = self._society.make_mind(a.cohort)
+                self._minds[a.cohort] = make_mind(self._society, a.cohort, self._ask)
 
     async def _decide(self, shown: wire.Observations, stream: Any) -> None:
         """Answer at once for minds in code; let minds that wait think side by side and answer when they are done."""
@@ -118,7 +123,11 @@ class Host:
             stream.cancel()
 
     async def _send_later(self, stream: Any, tick: int, decision: Any) -> None:
-        await self._send(stream, tick, [await decision])
+        try:
+            await self._send(stream, tick, [await decision])
+        except OutOfBudget as spent:
+            async with self._writing:
+                await stream.write(wire.FromHost(halt=wire.Halt(reason=str(spent))))
 
     async def _send(self, stream: Any, tick: int, decisions: list[wire.Decision]) -> None:
         async with self._writing:
@@ -140,6 +149,8 @@ class Host:
     async def _finish(self, agent: Agent, made: Any, start: float) -> wire.Decision:
         try:
             return self._pack(agent, await made, start)
+        except OutOfBudget:
+            raise
         except Exception as error:  # noqa: BLE001 - as above
             return _failure(agent, error, start)
 
@@ -154,12 +165,18 @@ class Host:
             message=decision.message[: MAX_MESSAGE_CHARS + 1].encode("utf-8", "replace").decode(),
             latency_ms=(time.perf_counter() - start) * 1000,
             how=msgspec.json.encode(decision.how) if decision.how else b"",
+            layers=_layers(),
         )
         if decision.memory is not None:
             packed.memory = clip(decision.memory, MAX_MEMORY_BYTES)
             if len(decision.memory) <= MAX_MEMORY_BYTES:
                 agent.memory = decision.memory
         return packed
+
+
+def _layers() -> list[wire.Layer]:
+    """Pieces of prompts that this process has not sent yet."""
+    return [wire.Layer(hash=t.hash, name=t.name, text=t.text) for t in STORE.take()]
 
 
 def _failure(agent: Agent, error: Exception, start: float) -> wire.Decision:
@@ -171,5 +188,6 @@ def _failure(agent: Agent, error: Exception, start: float) -> wire.Decision:
         failure=text[:1000].encode("utf-8", "replace").decode() or "no reason given",
         late=known is not None and known.late,
         how=msgspec.json.encode(known.how) if known and known.how else b"",
+        layers=_layers(),
         latency_ms=elapsed,
     )

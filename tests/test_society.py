@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ethnos import society
+from ethnos.actors.minds.making import make_mind
 from ethnos.errors import SocietyError
 from ethnos.society import load, parse, shipped_societies
+from tests.tiny import no_model
 
 TERRA = """\
 scenario: terra
@@ -43,7 +45,7 @@ def test_every_default_is_written_out_and_read_back() -> None:
 def test_shipped_societies_are_sound(name: str) -> None:
     found = load(name)
     found.make_scenario()
-    assert [found.make_mind(c.name) for c in found.cohorts()]
+    assert [make_mind(found, c.name, no_model) for c in found.cohorts()]
     assert shipped_societies()[name].read_text().startswith("#")
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 from pydantic import Field
 
 from ethnos import society
+from ethnos.actors.minds.making import make_mind
 from ethnos.errors import Refused
 from ethnos.record.directory import RunDirectory
 from ethnos.record.log import Log
@@ -142,9 +143,13 @@ def orchard(ticks: int = 30) -> society.Society:
     return society.parse(ORCHARD.format(ticks=ticks))
 
 
+async def no_model(name: str, request: Any) -> Any:
+    raise AssertionError(f"no model {name}")
+
+
 def steps(what: society.Society) -> Iterable[Step]:
     """What happens in a society, tick by tick."""
-    minds = [(cohort, what.make_mind(cohort.name)) for cohort in what.cohorts()]
+    minds = [(cohort, make_mind(what, cohort.name, no_model)) for cohort in what.cohorts()]
     return play(what.make_scenario(), minds, what.seed, what.ticks)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import msgspec
 
-from ethnos.errors import ClusterError, EthnosError
+from ethnos.errors import ClusterError, EthnosError, OutOfBudget
 from ethnos.record.directory import RunDirectory
 from ethnos.record.log import Log
 from ethnos.society import Society
@@ -64,13 +64,14 @@ class WorldService:
         self._living: dict[int, None] = {}
         self._anew: dict[int, None] = {}
         """Agents whose hosts will not know, after this tick, what they have become."""
-        self._mind_names = {c.cohort: f"{c.mind.kind}/{c.mind.name}" for c in society.population}
+        self._mind_names = {c.cohort: c.mind.label for c in society.population}
         self._asked: _Asked | None = None
         self._news = asyncio.Event()
         self._changed = asyncio.Condition()
         self._paused = False
         self._credit = 0
         self._stop_reason = ""
+        self._halted = ""
         self._wake = asyncio.Event()
         self._over = asyncio.Event()
 
@@ -99,7 +100,7 @@ class WorldService:
         assert self._clock is not None
         try:
             await self._all_connected()
-            reason = await self._clock.run(self, self._gate)
+            reason = await self._until_it_ends(self._clock)
             log.seal()
         except EthnosError as error:
             self.phase, self.reason = Phase.PHASE_FAILED, str(error)
@@ -109,6 +110,13 @@ class WorldService:
         self.run_directory.finish("stopped" if stopped else "finished", self.reason, log.digest, log.tick)
         self.phase = Phase.PHASE_STOPPED if stopped else Phase.PHASE_FINISHED
         return self.reason
+
+    async def _until_it_ends(self, clock: Clock) -> str:
+        try:
+            return await clock.run(self, self._gate)
+        except OutOfBudget as spent:
+            self._stop_reason = str(spent)
+            return "stopped"
 
     async def _all_connected(self) -> None:
         """Wait for the actors, so that their start is not counted as thinking. Raises ClusterError."""
@@ -152,6 +160,8 @@ class WorldService:
             self._show(self.placement.hosts[number])
         missing_since = time.monotonic()
         while asked.waiting:
+            if self._halted:
+                raise OutOfBudget(self._halted)
             if all(n in asked.deadline for n in asked.waiting):
                 missing_since = time.monotonic()
             elif time.monotonic() - missing_since > HOST_PATIENCE_S:
@@ -258,6 +268,11 @@ class WorldService:
             asked.deadline.pop(host.number, None)
             self._news.set()
 
+    def halt(self, reason: str) -> None:
+        """A host says that there is no going on, such as when the budget is spent: end without this tick."""
+        self._halted = reason
+        self._news.set()
+
     # the people's side
 
     def pause(self) -> None:
@@ -344,8 +359,11 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
 
     async def _read(self, host: Host, incarnation: int, context: Any) -> None:
         while (message := await context.read()) is not grpc.aio.EOF:
-            if message.WhichOneof("message") == "decisions":
-                self._service.decided(host, incarnation, message.decisions)
+            match message.WhichOneof("message"):
+                case "decisions":
+                    self._service.decided(host, incarnation, message.decisions)
+                case "halt":
+                    self._service.halt(message.halt.reason)
 
 
 def _end_of(outgoing: asyncio.Queue[wire.ToHost | None], reading: asyncio.Task[None]) -> None:

@@ -10,6 +10,7 @@ EthnosError
 │   └── RecordFull      the disk took no more; the record is valid up to its last committed tick
 ├── QueryError          a SQL query is wrong or asks for what a reader may not do
 ├── ClusterError        Ray or the world-state service cannot be reached or started
+├── OutOfBudget         what a run may spend on models is spent; it stops, and can be resumed
 ├── MindFailed          a mind came to no decision (recorded; its agent does the neutral thing)
 └── Refused             the rules of a world refuse an action (raised by scenarios, recorded as an event)
 """
@@ -60,6 +61,10 @@ class ClusterError(EthnosError):
 
 class Refused(EthnosError):
     """The rules of a world refuse an action; the text is the reason the agent is told."""
+
+
+class OutOfBudget(EthnosError):
+    """What a run may spend on models is spent. The tick under way is not resolved; the run can be resumed."""
 
 
 class MindFailed(EthnosError):

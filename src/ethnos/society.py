@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from ethnos.actors.inference.specs import BudgetSpec, EngineSpec
 from ethnos.errors import Refused, SocietyError
 from ethnos.world import scenarios
 from ethnos.world.interventions import KINDS, AddAgent, Change, SetParameter
@@ -37,9 +38,54 @@ class ScriptedMind(_Model):
     costly: bool = False
     """Whether its answers go to disk as they arrive, so that a crash in the middle of a tick loses none."""
 
+    @property
+    def label(self) -> str:
+        """How the record calls it."""
+        return f"scripted/{self.name}"
+
+
+class LLMMind(_Model):
+    """A mind that thinks with a language model."""
+
+    kind: Literal["llm"] = "llm"
+    model: str
+    """One of the society's models."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """How it thinks: see `ethnos.actors.minds.Settings`; what is left out keeps its default."""
+
+    @property
+    def label(self) -> str:
+        return f"llm/{self.model}"
+
+
+class RoutedMind(_Model):
+    """Two minds: routine turns go to the small one, novel and costly ones to the large one."""
+
+    kind: Literal["routed"] = "routed"
+    small: ScriptedMind | LLMMind = Field(discriminator="kind")
+    large: LLMMind
+    rule: dict[str, Any] = Field(default_factory=dict)
+    """What is not routine: see `ethnos.actors.minds.Rule`."""
+
+    @property
+    def label(self) -> str:
+        return f"routed/{self.small.label}+{self.large.label}"
+
+
+MindSpec = Annotated[ScriptedMind | LLMMind | RoutedMind, Field(discriminator="kind")]
+
 
 def _short_mind(value: Any) -> Any:
-    return {"kind": "scripted", "name": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"kind": "scripted", "name": value}
+    if isinstance(value, dict) and "kind" not in value:
+        kind = "scripted" if "name" in value else "llm" if "model" in value else "routed"
+        return {"kind": kind, **value}
+    return value
+
+
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, dict) else value
 
 
 class CohortSpec(_Model):
@@ -49,7 +95,7 @@ class CohortSpec(_Model):
     """Its name."""
     count: int = Field(ge=0, le=1_000_000)
     """How many founders it has."""
-    mind: Annotated[ScriptedMind, BeforeValidator(_short_mind)]
+    mind: Annotated[MindSpec, BeforeValidator(_short_mind)]
     """A scripted mind's name, or a mind with settings. Offspring get their parent's."""
     persona: dict[str, float | str] = Field(default_factory=dict)
     """Traits every founder of the cohort gets; the scenario draws those that are not given."""
@@ -73,6 +119,12 @@ class Society(_Model):
     machine, and packed into few actors above."""
     decision_deadline: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds an agent has to decide; then it gets the neutral action, on the record as late."""
+    models: dict[str, Annotated[list[EngineSpec], Field(min_length=1), BeforeValidator(_one_or_more)]] = Field(
+        default_factory=dict
+    )
+    """Language models by a name of one's own: for each the engine that serves it, or several."""
+    budget: BudgetSpec = BudgetSpec()
+    """What may be spent on models; when it is spent the run stops and can be resumed."""
     snapshot_every: int = Field(default=100, ge=0, le=10**9)
     """Ticks from one snapshot of the world to the next; 0: none. They only make resuming quick."""
     interventions: list[Change] = Field(default_factory=list)
@@ -89,23 +141,19 @@ class Society(_Model):
     def cohorts(self) -> list[Cohort]:
         return [Cohort(c.cohort, c.count, c.persona) for c in self.population]
 
-    def mind_of(self, cohort: str) -> ScriptedMind:
+    def mind_of(self, cohort: str) -> MindSpec:
         return next(c.mind for c in self.population if c.cohort == cohort)
 
     def is_costly(self, cohort: str) -> bool:
         """Whether the answers of a cohort's mind are kept as they arrive: all but those of scripted minds."""
         return bool(getattr(self.mind_of(cohort), "costly", True))
 
-    def make_mind(self, cohort: str) -> Mind:
-        """The mind of a cohort's members."""
-        return make_mind(self.scenario_class(), self.mind_of(cohort))
-
     def to_yaml(self) -> str:
         """The society with every default written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=110)
 
 
-def make_mind(scenario: type[Scenario[Any, Any]], spec: ScriptedMind) -> Mind:
+def make_scripted(scenario: type[Scenario[Any, Any]], spec: ScriptedMind) -> Mind:
     """A scripted mind with its settings. Raises SocietyError if the scenario has none of that name."""
     try:
         cls = scenario.minds[spec.name]
@@ -214,7 +262,7 @@ class _Problems:
         names = [c.cohort for c in society.population]
         for i, spec in enumerate(society.population):
             place = ("population", i, "mind")
-            self.collect((*place, "settings"), lambda spec=spec: make_mind(cls, spec.mind))
+            self._check_mind(place, spec.mind, cls, society.models)
             if names.index(spec.cohort) != i:
                 self.add(("population", i, "cohort"), f"the cohort {spec.cohort!r} is there twice")
         if params is None:
@@ -223,6 +271,21 @@ class _Problems:
         for problem in cls(params).impossible(society.cohorts()):
             self.add(("world",), problem)
         return society.model_copy(update={"world": params.model_dump(mode="json")})
+
+    def _check_mind(self, place: Location, mind: MindSpec, cls: type[Scenario[Any, Any]], models: Any) -> None:
+        """Whether a mind can be made: its name, its settings, its model."""
+        from ethnos.actors.minds import making as minds
+
+        if isinstance(mind, ScriptedMind):
+            self.collect((*place, "settings"), lambda: make_scripted(cls, mind))
+        elif isinstance(mind, RoutedMind):
+            self.collect((*place, "rule"), lambda: minds.rule(mind.rule))
+            self._check_mind((*place, "small"), mind.small, cls, models)
+            self._check_mind((*place, "large"), mind.large, cls, models)
+        else:
+            self.collect((*place, "settings"), lambda: minds.settings(mind.settings))
+            if mind.model not in models:
+                self.add((*place, "model"), f"no model {mind.model!r}; {_did_you_mean(mind.model, models)}")
 
     def _check_interventions(self, society: Society, scenario: Scenario[Any, Any]) -> None:
         cohorts = [c.cohort for c in society.population]
