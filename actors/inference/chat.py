@@ -7,6 +7,7 @@ language, and rendering costs a join.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,14 @@ Message = dict[str, str]
 COMMON_SPECIAL_TOKENS = frozenset(
     {
         *("<|im_start|>", "<|im_end|>", "<|im_sep|>", "<|endoftext|>", "<|endofprompt|>"),
-        *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|eom_id|>"),
+        *(
+            "<|begin_of_text|>",
+            "<|end_of_text|>",
+            "<|start_header_id|>",
+            "<|end_header_id|>",
+            "<|eot_id|>",
+            "<|eom_id|>",
+        ),
         *("<|python_tag|>", "<|finetune_right_pad_id|>", "<|header_start|>", "<|header_end|>", "<|eot|>"),
         *("<s>", "</s>", "<unk>", "<pad>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
         *("<<SYS>>", "<</SYS>>", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]"),
@@ -36,13 +44,15 @@ COMMON_SPECIAL_TOKENS = frozenset(
 
 def messages(layers: Sequence[Layer]) -> list[Message]:
     """One message per stretch of layers with the same role."""
-    found: list[Message] = []
-    for layer in layers:
-        if found and found[-1]["role"] == layer.role:
-            found[-1]["content"] += "\n\n" + layer.text
-        else:
-            found.append({"role": layer.role, "content": layer.text})
-    return found
+    return [
+        {"role": role, "content": sendable("\n\n".join(layer.text for layer in stretch))}
+        for role, stretch in groupby(layers, key=lambda layer: layer.role)
+    ]
+
+
+def sendable(text: str) -> str:
+    """With halves of surrogate pairs, which no encoding takes, replaced."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def without_system(given: Sequence[Message]) -> list[Message]:

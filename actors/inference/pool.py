@@ -7,12 +7,13 @@ Ray and holds nothing that has to survive: the record does.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
 from ethnos.actors.inference.budget import Budget, Ledger, Spent
+from ethnos.actors.inference.care import Care, Restart
 from ethnos.actors.inference.engines.base import (
     Answer,
     Broken,
@@ -29,30 +30,13 @@ from ethnos.actors.inference.lane import Lane
 from ethnos.actors.inference.memo import Memo
 from ethnos.actors.inference.request import Reply, Request
 from ethnos.actors.inference.routing import Routing
+from ethnos.actors.inference.settings import Settings
+from ethnos.actors.inference.tasks import Tasks
 from ethnos.actors.inference.waiting import Waiting
+from ethnos.actors.inference.warmth import Warmth
 from ethnos.errors import EthnosError
 
 log = logging.getLogger(__name__)
-
-Restart = Callable[[str], Awaitable[None]]
-"""Is told the name of an engine that died, before it is asked to come back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How the pool behaves. The defaults suit everything from one laptop to a cluster."""
-
-    linger_s: float = 0.002
-    """How long what is ready waits for company, where engines take batches."""
-    max_failures: int = 4
-    """Calls that may fail for one request. Being told to wait is no failure."""
-    health_timeout_s: float = 30.0
-    first_recheck_s: float = 0.1
-    longest_recheck_s: float = 10.0
-    denied_rest_s: float = 30.0
-    warm_timeout_s: float = 60.0
-    memo_replies: int = 50_000
-    memo_bytes: int = 64 << 20
 
 
 @dataclass(slots=True)
@@ -89,17 +73,19 @@ class Pool:
         self._settings = settings
         self._budget = budget
         self._ledger_start = spent or Spent()
-        self._restart = restart
+        self._tasks = Tasks()
+        self._care = Care(settings, restart, self._tasks, self._lane_changed)
+        self._warmth = Warmth(settings.warm_timeout_s, self._tasks, self._pay)
         self._routing = Routing()
         self._memo = Memo(settings.memo_replies, settings.memo_bytes)
         self._jobs: dict[Key, Job] = {}
         self._totals = Totals()
         self._nonce = uuid4().hex[:8]
         self._calls = 0
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._flights: set[Flight] = set()
         self._wake_handle: asyncio.Handle | None = None
         self._alarm: asyncio.TimerHandle | None = None
+        self._curfew: asyncio.TimerHandle | None = None
         self._closed = False
         self._batches = any(e.traits.batch > 1 for e in engines)
 
@@ -109,9 +95,9 @@ class Pool:
         self._ledger = Ledger(self._budget, self._ledger_start, self._loop.time())
         for lane in self._lanes:
             lane.idle.since = self._loop.time()
-        await asyncio.gather(*(self._connect(lane) for lane in self._lanes))
+        await asyncio.gather(*(self._care.connect(lane) for lane in self._lanes))
         if (left := self._ledger.wall_left(self._loop.time())) is not None:
-            self._wall = self._loop.call_later(max(left, 0.0), self._wake)
+            self._curfew = self._loop.call_later(max(left, 0.0), self._wake)
 
     async def close(self) -> None:
         """Stop everything. Who still waits gets the error `closed`."""
@@ -119,10 +105,11 @@ class Pool:
         for job in list(self._jobs.values()):
             self._give_up(job, "closed")
         self._send_aborts()
-        for handle in (self._wake_handle, self._alarm, getattr(self, "_wall", None)):
+        for handle in (self._wake_handle, self._alarm, self._curfew):
             if handle is not None:
                 handle.cancel()
-        await self._settle()
+        await self._tasks.end(grace_s=0.5)
+        await self._end_flights()
         await asyncio.gather(*(lane.engine.close() for lane in self._lanes))
 
     async def __aenter__(self) -> Self:
@@ -178,8 +165,6 @@ class Pool:
             "cached_share": sum(lane.counts.cached_tokens for lane in self._lanes) / prompt if prompt else 0.0,
             "remembered": len(self._memo), "spent": self.spent.as_dict(), "engines": lanes,
         }  # fmt: skip
-
-    # Requests come and go
 
     def _shut(self) -> str | None:
         """Why no request is taken, if so."""
@@ -238,7 +223,7 @@ class Pool:
             lane = flight.lane
             lane.counts.late += 1
             lane.take_less(flight.launched, self._loop.time())
-            self._suspect(lane)
+            self._care.suspect(lane)
         self._give_up(job, "late")
 
     def _give_up(self, job: Job, error: str) -> None:
@@ -259,8 +244,6 @@ class Pool:
         lane.to_abort.append(job.rid)
         if not flight.jobs and flight.task is not None:
             flight.task.cancel()
-
-    # Work is handed out
 
     def _assign(self, job: Job, now: float) -> None:
         lane = self._routing.choose(job, self._lanes, now)
@@ -359,11 +342,9 @@ class Pool:
                 self._totals.over_budget += 1
                 self._fail(job, "budget")
 
-    # Engines answer
-
     async def _fly(self, flight: Flight) -> None:
         if flight.lane.engine.traits.warms:
-            await self._warm(flight)
+            await self._warmth.prepare(flight)
         calls = [Call(rid, job.request) for rid, job in flight.jobs.items()]
         if calls:
             await flight.lane.engine.answer(calls, lambda rid, result: self._deliver(flight, rid, result))
@@ -378,6 +359,8 @@ class Pool:
         if isinstance(result, Trouble):
             lane.in_flight -= 1
             self._ledger.release(job.estimate)
+            if isinstance(result, Overloaded):
+                self._blame(lane, result, flight.launched, self._loop.time())
             self._failed(lane, job, result)
         else:
             self._answered(lane, job, result.cut())
@@ -390,7 +373,7 @@ class Pool:
         self._ledger.release(job.estimate)
         cost = self._pay(lane, answer, job.characters)
         self._routing.served(job.request.agent_id, lane)
-        _note_head(lane, job.head, answer)
+        self._warmth.learn(lane, job.head, answer)
         self._finish(job, _reply(job, lane, answer, cost, self._loop.time()))
 
     def _pay(self, lane: Lane, answer: Answer, characters: int = 0) -> float:
@@ -442,7 +425,7 @@ class Pool:
     def _blame(self, lane: Lane, trouble: Trouble, launched: float, now: float) -> None:
         """What a failed call means for its engine."""
         if isinstance(trouble, Unreachable):
-            self._bury(lane)
+            self._care.bury(lane)
         elif isinstance(trouble, Denied):
             if len(self._lanes) > 1:
                 lane.rest(now, self._settings.denied_rest_s)
@@ -451,124 +434,20 @@ class Pool:
         if not lane.open(now):
             self._rehome(lane, now)
 
-    # Prefixes are read before the wave
-
-    async def _warm(self, flight: Flight) -> None:
-        """Have each shared head of a flight read once, by a request of its own."""
-        lane = flight.lane
-        by_head: dict[str, list[Job]] = {}
-        for job in flight.jobs.values():
-            by_head.setdefault(job.head, []).append(job)
-        for head, jobs in by_head.items():
-            task = lane.heads.get(head)
-            if head and head not in lane.heads and len(jobs) + len(lane.waiting) > 1:
-                task = self._loop.create_task(self._warm_head(lane, head, jobs[0].request))
-                lane.remember(head, task)
-                self._keep(task)
-            if task is not None:
-                await asyncio.shield(task)
-
-    async def _warm_head(self, lane: Lane, head: str, request: Request) -> None:
-        """Never fails: if it was no use, the wave will tell."""
-        try:
-            async with asyncio.timeout(self._settings.warm_timeout_s):
-                answer = await lane.engine.warm(request)
-        except (Trouble, TimeoutError) as error:
-            log.info("warm-up of %s: %s", lane.name, error or "timed out")
-            lane.heads.pop(head, None)
-            return
-        lane.counts.warmups += 1
-        self._pay(lane, answer)
-        if head in lane.heads:
-            lane.heads[head] = None
-
-    # Engines live and die
-
-    async def _connect(self, lane: Lane) -> None:
-        try:
-            await lane.engine.start()
-        except Trouble as trouble:
-            log.warning("engine %s: %s", lane.name, trouble)
-            self._bury(lane)
-
-    def _bury(self, lane: Lane) -> None:
-        """An engine is gone. What waited for it goes elsewhere, and somebody looks after it."""
-        if not lane.down:
-            lane.died()
-            log.warning("engine %s is down", lane.name)
-            self._rehome(lane, self._loop.time())
-            self._keep(self._loop.create_task(self._look_after(lane)))
-
-    async def _look_after(self, lane: Lane) -> None:
-        """Ask a dead engine back until it comes."""
-        delay = self._settings.first_recheck_s
-        while not await self._revived(lane):
-            await asyncio.sleep(delay)
-            delay = min(2 * delay, self._settings.longest_recheck_s)
-        log.warning("engine %s is back", lane.name)
-        self._advance(self._loop.time())
-        lane.rose()
+    def _lane_changed(self, lane: Lane) -> None:
+        """An engine died, or came back."""
+        now = self._loop.time()
+        self._advance(now)
+        if lane.down:
+            self._rehome(lane, now)
         self._wake()
-
-    async def _revived(self, lane: Lane) -> bool:
-        try:
-            if self._restart is not None:
-                await self._restart(lane.name)
-            await lane.engine.revive()
-            await lane.engine.start()
-        except (Trouble, EthnosError, OSError) as error:
-            log.info("engine %s: %s", lane.name, error)
-            return False
-        return True
-
-    def _suspect(self, lane: Lane) -> None:
-        """Something was late: see whether the engine lives."""
-        if not lane.probing and not lane.down:
-            lane.probing = True
-            self._keep(self._loop.create_task(self._probe(lane)))
-
-    async def _probe(self, lane: Lane) -> None:
-        try:
-            async with asyncio.timeout(self._settings.health_timeout_s):
-                healthy = await lane.engine.healthy()
-        except (Trouble, TimeoutError):
-            healthy = False
-        lane.probing = False
-        if not healthy:
-            self._bury(lane)
-
-    # Odds and ends
 
     def _send_aborts(self) -> None:
         for lane in self._lanes:
-            if lane.to_abort:
-                rids, lane.to_abort = lane.to_abort, []
-                if not lane.down:
-                    self._keep(self._loop.create_task(self._abort(lane, rids)))
+            self._care.send_aborts(lane)
 
-    async def _abort(self, lane: Lane, rids: list[str]) -> None:
-        try:
-            async with asyncio.timeout(5.0):
-                await lane.engine.abort(rids)
-        except (Trouble, TimeoutError) as error:
-            log.info("could not cancel %d calls at %s: %s", len(rids), lane.name, error or "timed out")
-
-    def _keep(self, task: "asyncio.Task[Any]") -> None:
-        """Hold on to a task until it is done."""
-        self._tasks.add(task)
-        task.add_done_callback(self._drop)
-
-    def _drop(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a task of the inference pool failed", exc_info=error)
-
-    async def _settle(self) -> None:
-        """Let what is being cancelled at engines be cancelled, then end every task."""
-        tasks = list(self._tasks)
-        if tasks:
-            await asyncio.wait(tasks, timeout=0.5)
-        tasks += [flight.task for flight in self._flights if flight.task is not None]
+    async def _end_flights(self) -> None:
+        tasks = [flight.task for flight in self._flights if flight.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -596,16 +475,6 @@ def _trouble_of(task: "asyncio.Task[None]", flight: Flight) -> Trouble | None:
         return error
     log.error("engine %s has a fault of its own", flight.lane.name, exc_info=error)
     return Broken(f"{type(error).__name__} in {_coroutine_name(task)}")
-
-
-def _note_head(lane: Lane, head: str, answer: Answer) -> None:
-    """Learn from an answer whether its head is in the engine's cache."""
-    if not head or not lane.engine.traits.warms:
-        return
-    if head not in lane.heads:
-        lane.remember(head, None)
-    elif answer.cached_tokens == 0 and answer.prompt_tokens > 64 and lane.heads[head] is None:
-        del lane.heads[head]
 
 
 def _reply(job: Job, lane: Lane, answer: Answer, cost: float, now: float) -> Reply:

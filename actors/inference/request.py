@@ -1,10 +1,9 @@
 """What a mind asks of the inference pool, and what it gets back."""
 
+import json
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
-
-import msgspec
 
 SHARED_LAYERS = frozenset({"rules", "actions", "scenario", "cohort"})
 """Names of layers whose text is the same for all agents of a cohort. They come first."""
@@ -55,7 +54,9 @@ class Request:
     @property
     def digest(self) -> bytes:
         """Of everything that decides the answer: two requests with one id are one only if this agrees."""
-        return blake2b(msgspec.json.encode((self.layers, self.schema, self.sampling)), digest_size=12).digest()
+        sampling = self.sampling
+        rest = (self.schema, sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed)
+        return _hash(self.layers, json.dumps(rest)).digest()
 
     @property
     def shared(self) -> tuple[Layer, ...]:
@@ -69,7 +70,16 @@ class Request:
     def head(self) -> str:
         """A hash of the shared layers: what has the same head has the same beginning. Empty: nothing is shared."""
         shared = self.shared
-        return blake2b(msgspec.json.encode(shared), digest_size=12).hexdigest() if shared else ""
+        return _hash(shared).hexdigest() if shared else ""
+
+
+def _hash(layers: tuple[Layer, ...], rest: str = "") -> "blake2b":
+    found = blake2b(rest.encode(), digest_size=12)
+    for layer in layers:
+        text = layer.text.encode("utf-8", "surrogatepass")
+        found.update(f"{layer.role}/{len(text)}/".encode())
+        found.update(text)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Http:
 
     async def get(self, path: str, timeout: float = 30.0) -> Any:
         async with _within(timeout):
-            return _json(await self._whole("GET", path, None))
+            return decode(await self._whole("GET", path, None))
 
     async def text(self, path: str, timeout: float = 30.0) -> str:
         async with _within(timeout):
@@ -39,14 +39,19 @@ class Http:
     async def post(self, path: str, body: Any, timeout: float | None = None) -> Any:
         """Without a timeout the caller has to have one."""
         async with _within(timeout):
-            return _json(await self._whole("POST", path, body))
+            return decode(await self._whole("POST", path, body))
+
+    async def tell(self, path: str, body: Any, timeout: float) -> None:
+        """Post something whose reply has nothing to say."""
+        async with _within(timeout):
+            await self._whole("POST", path, body)
 
     async def events(self, path: str, body: Any) -> AsyncIterator[Any]:
         """The objects of a server-sent event stream."""
         async with await self._open("POST", path, body) as response:
             async for line in _lines(response.content):
                 if line.startswith(b"data:") and line != b"data: [DONE]":
-                    yield _json(line[5:])
+                    yield decode(line[5:])
 
     async def ok(self, path: str, timeout: float) -> bool:
         """Whether a GET answers with success in time."""
@@ -64,8 +69,7 @@ class Http:
 
     def redact(self, text: str) -> str:
         """Without the key we hold, and without what looks like one."""
-        key = self._secret()
-        return _KEY_LIKE.sub("[key]", text.replace(key, "[key]") if key else text)
+        return redact(text, self._secret())
 
     async def _whole(self, method: str, path: str, body: Any) -> bytes:
         async with await self._open(method, path, body) as response:
@@ -170,11 +174,17 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         raise Broken(f"the stream broke off: {type(error).__name__}") from None
 
 
-def _json(raw: bytes) -> Any:
+def decode(raw: bytes) -> Any:
+    """The JSON of a reply. Raises Broken if it is none."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Broken(f"the reply is no JSON ({len(raw)} bytes)") from None
+
+
+def redact(text: str, key: str | None) -> str:
+    """Without the key, and without what looks like one."""
+    return _KEY_LIKE.sub("[key]", text.replace(key, "[key]") if key else text)
 
 
 def error_text(raw: bytes) -> str:
