@@ -159,8 +159,9 @@ class _Models:
 class _Agents:
     """The actor around a host of agents."""
 
-    def __init__(self, society: str, models: Any) -> None:
-        self._host = Host(parse(society), _asking(models))
+    def __init__(self, society: str, models: str) -> None:
+        """`models` is the name of the actor that all thinking goes through; empty if nobody thinks."""
+        self._host = Host(parse(society), _asking(ray.get_actor(models) if models else None))
 
     def live(self, address: str, token: str, number: int, incarnation: int) -> str | None:
         """Why the run ended; None if the world was lost."""
@@ -197,6 +198,7 @@ class Supervisor:
         remote_world = _ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
         self._world = remote_world.remote(str(run.path.resolve()), self._token)
         self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
+        self._models_name = f"models-{secrets.token_hex(8)}" if self._society.models else ""
         self._models = self._start_models() if self._society.models else None
         self._hosts: list[Any] = []
         self._living: dict[Any, int] = {}
@@ -251,11 +253,13 @@ class Supervisor:
     def _start_models(self) -> Any:
         """The actor that all thinking goes through. Raises what keeps an engine from starting."""
         remote = _ray.remote(max_restarts=-1, max_task_retries=-1, max_concurrency=100_000, num_cpus=0)(_Models)
-        models = remote.remote(self._text, str(self._run.path.resolve()))
+        models = remote.options(name=self._models_name).remote(self._text, str(self._run.path.resolve()))
         try:
             ray.get(models.start.remote())
         except RayTaskError as error:
             raise _cause(error) from None
+        except RayActorError as error:
+            raise ClusterError(f"the models' actor did not start: {error}") from None
         return models
 
     def _serve(self) -> None:
@@ -284,7 +288,7 @@ class Supervisor:
 
     def _start_hosts(self, wanted: int) -> None:
         for number in range(len(self._hosts), wanted):
-            self._hosts.append(self._remote_agents.remote(self._text, self._models))
+            self._hosts.append(self._remote_agents.remote(self._text, self._models_name))
             self._incarnations.append(0)
             self._live(number)
 

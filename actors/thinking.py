@@ -63,9 +63,10 @@ class Models:
 
 def _pool(name: str, specs: Sequence[EngineSpec], budget: Budget) -> Pool:
     """The engines that serve one model. Raises EthnosError if one needs what is not installed."""
-    from ethnos.actors.inference.engines import make
+    from ethnos.actors.inference.engines.make import make_engines
 
-    return Pool([make(spec.name or f"{name}-{i}", spec) for i, spec in enumerate(specs)], budget=budget)
+    named = [spec.model_copy(update={"name": spec.name or f"{name}-{i}"}) for i, spec in enumerate(specs)]
+    return Pool(make_engines(named), budget=budget)
 
 
 def spent_before(run: RunDirectory) -> Spent:

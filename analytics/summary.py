@@ -9,6 +9,7 @@ import yaml
 from duckdb import DuckDBPyConnection
 
 from ethnos.analytics.sparkline import shorten
+from ethnos.analytics.thinking import Thinking, thinking
 from ethnos.errors import RecordDamaged
 from ethnos.record.directory import RunDirectory, State
 from ethnos.record.reader import connect, picture, stream
@@ -71,6 +72,8 @@ class Summary(Outline):
     failed: int
     seconds: float
     """Time spent in its ticks."""
+    thinking: Thinking | None
+    """What models did; None if none was asked."""
     digest: str
 
 
@@ -96,6 +99,7 @@ def summarise(run: RunDirectory) -> Summary:
                 artifacts=artifacts(con),
                 messages=messages(con),
                 **totals(con),
+                thinking=thinking(con),
                 digest=digest(con),
             )
         except duckdb.Error as error:
@@ -127,7 +131,8 @@ def cohorts(run: RunDirectory) -> list[Cohort]:
 
 
 def _mind(mind: Any) -> str:
-    return str(mind.get("name") or mind.get("kind")) if isinstance(mind, dict) else str(mind)
+    """What to call a mind: its own name, its model's, or its kind."""
+    return str(mind.get("name") or mind.get("model") or mind.get("kind")) if isinstance(mind, dict) else str(mind)
 
 
 def population_by_tick(con: DuckDBPyConnection) -> list[int]:

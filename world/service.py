@@ -72,6 +72,7 @@ class WorldService:
         self._credit = 0
         self._stop_reason = ""
         self._halted = ""
+        self._tokens = 0
         self._wake = asyncio.Event()
         self._over = asyncio.Event()
 
@@ -262,6 +263,7 @@ class WorldService:
             if d.agent_id not in owed:
                 continue
             owed.discard(d.agent_id)
+            self._tokens += _tokens(d.how)
             asked.answers[d.agent_id] = answer = received(d, self._mind(d.agent_id))
             self._clock.keep(answer, d.layers)
         if not owed and asked.waiting.pop(host.number, None) is not None:
@@ -314,6 +316,7 @@ class WorldService:
             phase=self.phase,
             reason=self.reason,
             digest=clock.log.digest if clock else "",
+            tokens=self._tokens,
         )
 
     async def watch(self) -> AsyncIterator[control.Status]:
@@ -328,6 +331,22 @@ class WorldService:
     async def _publish(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+class _Used(msgspec.Struct):
+    """What a thinking mind's provenance says of tokens."""
+
+    tokens: int = 0
+    completion: int = 0
+
+
+def _tokens(how: bytes) -> int:
+    """Tokens that a decision took; nobody is stopped by provenance that says nothing of them."""
+    try:
+        used = msgspec.json.decode(how, type=_Used) if how else _Used()
+    except msgspec.MsgspecError:
+        return 0
+    return max(0, used.tokens + used.completion)
 
 
 class _WorldEdge(world_pb2_grpc.WorldServicer):

@@ -107,6 +107,19 @@ def sql(
 
 
 @app.command()
+def prompt(
+    name: Run,
+    agent: Annotated[int, typer.Option(help="The agent's id.")],
+    tick: Annotated[int, typer.Option(help="The tick of the turn.")],
+    as_json: Json = False,
+) -> None:
+    """Show exactly what a model was sent in one turn, and what came back."""
+    from ethnos.cli import prompting
+
+    prompting.prompt(name, agent, tick, as_json=as_json)
+
+
+@app.command()
 def picture(
     name: Run,
     tick: Annotated[int | None, typer.Option(help="Which tick to show.  [default: the last]")] = None,

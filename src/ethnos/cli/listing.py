@@ -1,12 +1,13 @@
 """Commands that look at runs: `runs`, `show`, `schema`, `verify`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ethnos.analytics.sparkline import sparkline
 from ethnos.analytics.summary import Outline, Summary, outline, summarise
-from ethnos.cli.output import number, print_facts, print_json, print_line, print_table
+from ethnos.analytics.thinking import Thinking
+from ethnos.cli.output import number, print_facts, print_json, print_line, print_table, safe
 from ethnos.errors import RunError
 from ethnos.record import describe
 from ethnos.record.directory import RunDirectory, all_runs, runs_folder
@@ -76,9 +77,24 @@ def print_summary(s: Summary) -> None:
             ("messages", s.messages),
             ("decisions", f"{number(s.decisions)}: {troubles}"),
             ("events", f"{number(s.events)}, {s.seconds:.1f} s spent in ticks"),
+            *(_thinking(s.thinking) if s.thinking else ()),
             ("digest", s.digest),
         ]
     )
+
+
+def _thinking(t: Thinking) -> Iterator[tuple[str, object]]:
+    """What models did, and a few of their decisions in their own words."""
+    stages = ", ".join(f"{n} {stage}" for stage, n in t.stages.items())
+    cached = t.cached_tokens / t.prompt_tokens if t.prompt_tokens else 0.0
+    yield "thinking", f"{number(t.turns)} turns: {stages}; {t.decisions_per_s:.2f} decisions/s"
+    yield (
+        "tokens",
+        f"{number(t.prompt_tokens)} read ({cached:.0%} cached), {number(t.completion_tokens)} written; "
+        f"{number(t.tokens_per_s)} tokens/s" + f", cost {t.cost:,.4f}" * bool(t.cost),
+    )
+    for e in t.examples:
+        yield "for example", f"tick {e.tick}, {e.agent}: {safe(e.action, 90)} because: {safe(e.reason, 160)}"
 
 
 def schema(name: str, *, as_json: bool) -> None:

@@ -127,41 +127,43 @@ class _Lines:
         self._next = 0.0
 
     def tell(self, status: Status) -> None:
-        rate = self._pace.rate(status)
+        self._pace.told(status)
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + LINE_EVERY_S
-        left = self._pace.left(status)
-        print_line(
-            f"tick {max(status.tick, 0)}/{status.ticks}, population {status.population}, "
-            f"{number(rate)} agent-steps/s, {left} left",
-            error=True,
-        )
+        told = _PHASES.get(status.phase) or f"{self._pace.told(status)}, {self._pace.left(status)} left"
+        told = status.reason or told if status.phase == Status.PHASE_STARTING else told
+        print_line(f"tick {max(status.tick, 0)}/{status.ticks}, {told}", error=True)
 
 
 class _Pace:
     """How fast a run is since its first tick."""
 
     def __init__(self) -> None:
-        self._start: tuple[float, int, int] | None = None
+        self._start: tuple[float, int, int, int] | None = None
 
-    def rate(self, status: Status) -> float:
-        """Agent-steps per second."""
-        seconds, steps, _ = self._since(status)
-        return steps / seconds if seconds > 0 else 0.0
+    def told(self, status: Status) -> str:
+        """How many there are, and how fast they decide; with a model also how fast it reads and writes."""
+        seconds, steps, _, tokens = self._since(status)
+        per_s = steps / seconds if seconds > 0 else 0.0
+        if not status.tokens:
+            return f"population {status.population}, {number(per_s)} agent-steps/s"
+        rate = number(tokens / seconds if seconds > 0 else 0.0)
+        return f"population {status.population}, {per_s:.2f} decisions/s, {rate} tokens/s"
 
     def left(self, status: Status) -> str:
-        seconds, _, ticks = self._since(status)
+        seconds, _, ticks, _ = self._since(status)
         if not ticks:
             return "?"
         rest = int(seconds / ticks * (status.ticks - status.tick))
         return f"{rest // 3600}:{rest // 60 % 60:02}:{rest % 60:02}"
 
-    def _since(self, status: Status) -> tuple[float, int, int]:
-        now = (time.monotonic(), status.agent_steps, status.tick)
-        if self._start is None or status.tick < 1:
+    def _since(self, status: Status) -> tuple[float, int, int, int]:
+        now = (time.monotonic(), status.agent_steps, status.tick, status.tokens)
+        if self._start is None or status.phase == Status.PHASE_STARTING:
             self._start = now
-        return now[0] - self._start[0], now[1] - self._start[1], now[2] - self._start[2]
+        start = self._start
+        return now[0] - start[0], now[1] - start[1], now[2] - start[2], now[3] - start[3]
 
 
 class _Fact(ProgressColumn):
@@ -196,6 +198,8 @@ class _Bar:
         self._progress.stop()
 
     def tell(self, status: Status) -> None:
-        rate = number(self._pace.rate(status))
-        fact = _PHASES.get(status.phase) or f"population {status.population}, {rate} agent-steps/s"
+        told = self._pace.told(status)
+        fact = _PHASES.get(status.phase) or told
+        if status.phase == Status.PHASE_STARTING and status.reason:
+            fact = status.reason
         self._progress.update(self._task, completed=max(status.tick, 0), fact=fact)

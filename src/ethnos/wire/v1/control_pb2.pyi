@@ -219,6 +219,7 @@ class Status(_message.Message):
     PHASE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
     tick: _builtins.int
     """The last committed tick; -1 before the first."""
     ticks: _builtins.int
@@ -235,6 +236,8 @@ class Status(_message.Message):
     """Why it ended, once it has; what it waits for, while it starts."""
     digest: _builtins.str
     """The digest of the record up to `tick`, hex."""
+    tokens: _builtins.int
+    """Tokens of prompts and replies since this service started; 0 where no model thinks."""
     def __init__(
         self,
         *,
@@ -246,10 +249,11 @@ class Status(_message.Message):
         phase: Global___Status.Phase.ValueType = ...,
         reason: _builtins.str = ...,
         digest: _builtins.str = ...,
+        tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_steps", b"agent_steps", "digest", b"digest", "hosts_wanted", b"hosts_wanted", "phase", b"phase", "population", b"population", "reason", b"reason", "tick", b"tick", "ticks", b"ticks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_steps", b"agent_steps", "digest", b"digest", "hosts_wanted", b"hosts_wanted", "phase", b"phase", "population", b"population", "reason", b"reason", "tick", b"tick", "ticks", b"ticks", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
