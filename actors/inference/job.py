@@ -54,6 +54,8 @@ class Flight:
     launched: float
     jobs: dict[str, Job] = field(default_factory=dict)
     task: "asyncio.Task[None] | None" = None
+    warm: set[str] = field(default_factory=set)
+    """Shared heads that its engine should have cached before."""
 
     def board(self, rid: str, job: Job) -> None:
         job.flight, job.rid = self, rid

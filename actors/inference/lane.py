@@ -62,6 +62,8 @@ class Lane:
     counts: Counts = field(default_factory=Counts)
     heads: "OrderedDict[str, asyncio.Task[None] | None]" = field(default_factory=OrderedDict)
     """Shared heads it has read, or is reading."""
+    in_vain: int = 0
+    """Shared heads that it read and did not keep."""
     probing: bool = False
     idle: IdleClock = field(default_factory=IdleClock)
     to_abort: list[str] = field(default_factory=list)

@@ -363,17 +363,18 @@ class Pool:
                 self._blame(lane, result, flight.launched, self._loop.time())
             self._failed(lane, job, result)
         else:
-            self._answered(lane, job, result.cut())
+            self._answered(flight, job, result.cut())
         self._wake()
 
-    def _answered(self, lane: Lane, job: Job, answer: Answer) -> None:
+    def _answered(self, flight: Flight, job: Job, answer: Answer) -> None:
+        lane = flight.lane
         lane.went_well()
         lane.in_flight -= 1
         lane.counts.answers += 1
         self._ledger.release(job.estimate)
         cost = self._pay(lane, answer, job.characters)
         self._routing.served(job.request.agent_id, lane)
-        self._warmth.learn(lane, job.head, answer)
+        self._warmth.learn(flight, job.head, answer)
         self._finish(job, _reply(job, lane, answer, cost, self._loop.time()))
 
     def _pay(self, lane: Lane, answer: Answer, characters: int = 0) -> float:

@@ -16,6 +16,11 @@ from ethnos.actors.inference.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+SHORT = 64
+"""Tokens of a prompt below which nothing cached means nothing."""
+GIVE_UP = 5
+"""Heads read in vain, one after the other, after which an engine is not warmed any more: it caches nothing."""
+
 Pay = Callable[[Lane, Answer], float]
 
 
@@ -34,19 +39,24 @@ class Warmth:
         for job in flight.jobs.values():
             by_head.setdefault(job.head, []).append(job)
         for head, jobs in by_head.items():
-            if head and head not in lane.heads and len(jobs) + len(lane.waiting) > 1:
+            if head and head not in lane.heads and len(jobs) + len(lane.waiting) > 1 and lane.in_vain < GIVE_UP:
                 lane.remember(head, self._tasks.run(self._read(lane, head, jobs[0].request)))
             if (task := lane.heads.get(head)) is not None:
                 await asyncio.shield(task)
+            if head in lane.heads:
+                flight.warm.add(head)
 
-    def learn(self, lane: Lane, head: str, answer: Answer) -> None:
+    def learn(self, flight: Flight, head: str, answer: Answer) -> None:
         """Learn from an answer whether its head is in the engine's cache."""
+        lane = flight.lane
         if not head or not lane.engine.traits.warms:
             return
-        if head not in lane.heads:
-            lane.remember(head, None)
-        elif answer.cached_tokens == 0 and answer.prompt_tokens > 64 and lane.heads[head] is None:
-            del lane.heads[head]
+        if answer.cached_tokens:
+            lane.in_vain = 0
+        if head not in flight.warm:
+            lane.remember(head, lane.heads.get(head))
+        elif answer.cached_tokens == 0 and answer.prompt_tokens > SHORT and lane.heads.pop(head, self) is None:
+            lane.in_vain += 1
 
     async def _read(self, lane: Lane, head: str, request: Request) -> None:
         """Never fails: if it was no use, the wave will tell."""
