@@ -86,6 +86,9 @@ class Tick(Protocol):
 
     number: int
 
+    changes: int
+    """How many changes from outside there were in this tick before the one under way: an address for chance."""
+
     @property
     def agents(self) -> Mapping[int, Agent]:
         """The living, by id, in order of birth."""

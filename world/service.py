@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import msgspec
 
-from ethnos.errors import ClusterError, EthnosError, OutOfBudget
+from ethnos.errors import ClusterError, EthnosError, OutOfBudget, Refused, SocietyError
 from ethnos.record.directory import RunDirectory
 from ethnos.record.log import Log
 from ethnos.society import Society
@@ -21,6 +21,7 @@ from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.world.clock import Clock
 from ethnos.world.edge import received
 from ethnos.world.hosts import Host, Placement, adopt, agent_message, show
+from ethnos.world.interventions import parse_change
 from ethnos.world.limits import MAX_STREAM_BYTES
 from ethnos.world.world import Answer, Step
 
@@ -293,6 +294,17 @@ class WorldService:
         self._stop_reason = reason or "stopped by request"
         self._wake.set()
 
+    def intervene(self, change: bytes) -> int:
+        """Have the world changed from outside; returns the tick. Raises Refused, SocietyError."""
+        assert self._clock is not None
+        if self._over.is_set() or self._clock.done:
+            raise Refused("the run is over")
+        try:
+            data = msgspec.json.decode(change, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise Refused(f"an intervention is a JSON object: {error}") from None
+        return self._clock.outside.ask(parse_change(data), self._clock.world)
+
     def inspect(self, agent: int) -> control.InspectReply | None:
         assert self._clock is not None
         world = self._clock.world
@@ -413,6 +425,13 @@ class _ControlEdge(control_pb2_grpc.ControlServicer):
     async def Stop(self, request: control.StopRequest, context: Any) -> control.Status:
         self._service.stop(request.reason[:200])
         return self._service.status()
+
+    async def Intervene(self, request: control.InterveneRequest, context: Any) -> control.InterveneReply:
+        try:
+            return control.InterveneReply(tick=self._service.intervene(request.change))
+        except (Refused, SocietyError) as refusal:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
+            raise
 
     async def Inspect(self, request: control.InspectRequest, context: Any) -> control.InspectReply:
         reply = self._service.inspect(request.agent_id)

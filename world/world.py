@@ -168,16 +168,20 @@ class World:
         twin.restore(self.snapshot())
         return twin
 
-    def try_out(self, changes: Sequence[Intervention]) -> None:
-        """Whether the next tick could begin with these changes. Raises Refused; nothing happens to this world."""
+    def try_out(self, changes: Sequence[Intervention], after: int = 0) -> None:
+        """Whether the next tick could begin with these changes, after so many others.
+
+        Raises Refused; nothing happens to this world.
+        """
         twin = self.copy()
         tick = _Tick(twin, self.tick + 1)
+        tick.changes = after
         for change in changes:
             twin._apply(tick, change)
 
     def _intervene(self, tick: "_Tick", change: Intervention) -> None:
         try:
-            self.try_out([change])
+            self.try_out([change], tick.changes)
         except Refused as refusal:
             tick.emit(InterventionRefused(_printable(str(refusal)[:MAX_REASON_CHARS]), change.change()))
             return
@@ -199,6 +203,7 @@ class World:
                 tick.edited.append(agent.id)
             case _:
                 self.scenario.intervene(self.now.state, change, tick)
+        tick.changes += 1
 
     def _tell(self, tick: "_Tick", change: Tell) -> None:
         text = fit_text(change.text, MAX_MESSAGE_CHARS)
@@ -288,6 +293,7 @@ class _Tick:
         self.said_seq: list[int] = []
         self.rows: list[Row] = []
         self.edited: list[int] = []
+        self.changes = 0
         self.actor: int | None = None
         self._world = world
         self._specs = world.spec.events

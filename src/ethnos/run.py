@@ -7,11 +7,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from ethnos.errors import RunBusy, RunError
 from ethnos.record.directory import Column, Flow, Kind, Manifest, Parent, RunDirectory, now, runs_folder
+from ethnos.record.log import check_whole, read_segment
 from ethnos.record.schema import FORMAT
 from ethnos.society import Society
 from ethnos.wire.v1.control_pb2 import Status
 from ethnos.world.events import COLUMNS
+from ethnos.world.rebuild import society_of
 from ethnos.world.spec import EventSpec, ScenarioSpec, kind_of, rules_digest
 
 _VERSIONS = ("ethnos", "numpy", "pyarrow", "msgspec")
@@ -68,14 +71,40 @@ def resume(
     on_status: Callable[[Status], None] | None = None,
     stop: threading.Event | None = None,
 ) -> RunDirectory:
-    """Bring a run that was stopped or crashed to its end, on Ray, from its last committed tick.
+    """Bring a run that was stopped or crashed, or a new branch, to its end, on Ray, from its last committed tick.
 
-    Raises RunBusy if somebody is writing it, RecordDamaged, ClusterError, RecordFull.
+    Raises RunBusy if somebody is writing it, RunError if it cannot go on, RecordDamaged, ClusterError, RecordFull.
     """
     from ethnos.actors.cluster import run_on_ray
 
+    check_resumable(directory)
+    directory.go_on()
     run_on_ray(directory, on_status, stop)
     return directory
+
+
+def check_resumable(run: RunDirectory) -> None:
+    """Whether a run can go on from where its record ends. Nothing is changed. Raises RunError that says why not."""
+    manifest = run.manifest()
+    if manifest.state == "finished":
+        raise RunError(
+            f"run {run.name} is over: {manifest.reason}. For more of it, branch off its end: "
+            f"ethnos fork {run.name} --at {manifest.tick} --set ticks={2 * manifest.ticks}"
+        )
+    run.check_unaltered()
+    if run.is_locked():
+        raise RunBusy(f"run {run.name} is being written by another process")
+    society = society_of(run)
+    if manifest.rules and rules_digest(ScenarioSpec(society.scenario_class())) != manifest.rules:
+        raise RunError(
+            f"the scenario {society.scenario} declares other parameters, actions or events than when run "
+            f"{run.name} was made. Resume it with the version it was made with: {_made_with(manifest)}"
+        )
+    check_whole(run, [[b["tick"][0].as_py() for b in read_segment(path)] for path in run.segments()])
+
+
+def _made_with(manifest: Manifest) -> str:
+    return ", ".join(f"{package} {number}" for package, number in manifest.versions.items())
 
 
 def run_here(society: Society, *, name: str) -> RunDirectory:
@@ -107,4 +136,4 @@ def _sql_type(hint: Any) -> Any:
     return _SQL_TYPES.get(hint, "JSON")
 
 
-__all__ = ["create", "resume", "run", "run_here"]
+__all__ = ["check_resumable", "create", "resume", "run", "run_here"]

@@ -27,6 +27,7 @@ from msgspec import Meta
 from pydantic import Field
 
 from ethnos.errors import Refused
+from ethnos.world.interventions import AddAgent, AddResources, Intervention, RemoveAgent, RemoveResources
 from ethnos.world.scenario import (
     Agent,
     Cohort,
@@ -119,6 +120,14 @@ class PoolGrew(Event):
     """What was left grew by so much at the end of a month."""
 
     amount: Fish
+    month: Month
+
+
+@dataclass(frozen=True, slots=True)
+class Restocked(Event):
+    """Somebody from outside put fish into the pool, or took some out."""
+
+    amount: Annotated[int, Meta(description="less than 0: taken out", extra_json_schema={"unit": "fish"})]
     month: Month
 
 
@@ -254,9 +263,9 @@ class Commons(Scenario[CommonsParams, CommonsState]):
     Observation = Observation
     actions = (Wait, Harvest)
     neutral = Wait()
-    events = (PoolMade, Harvested, PoolGrew, Collapsed)
+    events = (PoolMade, Harvested, PoolGrew, Restocked, Collapsed)
     minds = {"sustainable": Sustainable, "fixed": Fixed, "greedy": Greedy}
-    conserved = {"fish": (Flow(PoolMade), Flow(Harvested, sign=-1), Flow(PoolGrew))}
+    conserved = {"fish": (Flow(PoolMade), Flow(Harvested, sign=-1), Flow(PoolGrew), Flow(Restocked))}
     name_prefix = "harvester"
     fixed = ("join", "pool.initial")
 
@@ -385,6 +394,38 @@ class Commons(Scenario[CommonsParams, CommonsState]):
         growth = min(grown, pool.capacity) - state.pool
         tick.emit(PoolGrew(growth, state.month))
         state.pool += growth
+
+    def intervene(self, state: CommonsState, change: Intervention, tick: Tick) -> None:
+        """Fish may be brought or taken, harvesters may come at once or go."""
+        match change:
+            case AddResources() | RemoveResources():
+                self._restock(state, change, tick)
+            case AddAgent():
+                agent = tick.born(cohort=change.cohort, persona=change.persona, name=change.name)
+                state.members[agent.id] = Member(agent.name)
+            case RemoveAgent():
+                self._take_away(state, tick.who(change.agent).id, tick)
+            case _:
+                super().intervene(state, change, tick)
+
+    def _restock(self, state: CommonsState, change: AddResources | RemoveResources, tick: Tick) -> None:
+        if change.x is not None or change.y is not None:
+            raise Refused("there are no places in this world")
+        amount = change.amount if isinstance(change, AddResources) else -min(change.amount, state.pool)
+        if state.pool + amount > self.params.pool.capacity:
+            raise Refused(f"the pool holds {state.pool} of at most {self.params.pool.capacity} already")
+        state.pool += amount
+        tick.emit(Restocked(amount, state.month))
+
+    def _take_away(self, state: CommonsState, number: int, tick: Tick) -> None:
+        """A harvester goes; its turns to talk are shared out among the others."""
+        if len(state.members) == 1:
+            raise Refused("somebody has to stay")
+        del state.members[number]
+        state.wanted.pop(number, None)
+        others = list(state.members)
+        state.speakers = [others[t % len(others)] if s == number else s for t, s in enumerate(state.speakers)]
+        tick.died(number, "taken away")
 
     def stocks(self, state: CommonsState) -> Mapping[str, float]:
         return {"fish": state.pool}

@@ -17,6 +17,7 @@ app.add_typer(importing, name="import")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or the path of its directory.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite the file.")]
 
 
@@ -40,7 +41,7 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as world.food.spawn_rate=3."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run a society. Ctrl-C stops it after the current tick, with a valid record."""
@@ -49,6 +50,103 @@ def run(
     asked = [f"seed={seed}"] * (seed is not None) + [f"ticks={ticks}"] * (ticks is not None)
     code = running.run(society, name, [*(changes or ()), *asked], quiet=quiet, as_json=as_json)
     raise typer.Exit(code)
+
+
+@app.command()
+def resume(name: Run, quiet: Quiet = False, as_json: Json = False) -> None:
+    """Bring a run that was stopped or has crashed to its end."""
+    from ethnos.cli import again
+
+    raise typer.Exit(again.resume(name, quiet=quiet, as_json=as_json))
+
+
+@app.command()
+def replay(
+    name: Run,
+    to: Annotated[int | None, typer.Option(min=0, help="Stop after this tick and print the world, as JSON.")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Execute a run again from its recorded decisions, without minds, and hold each tick against the record."""
+    from ethnos.cli import again
+
+    raise typer.Exit(again.replay(name, to, quiet=quiet, as_json=as_json))
+
+
+@app.command()
+def fork(
+    name: Run,
+    at: Annotated[int, typer.Option(min=0, help="The last tick that the branch shares with RUN.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value from there on.")
+    ] = None,
+    intervene: Annotated[Path | None, typer.Option(help="A YAML list of interventions.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed from there on: other luck.")] = None,
+    new: Annotated[
+        str | None, typer.Option("--name", help="What to call the branch.  [default: RUN-at-TICK-<n>]")
+    ] = None,
+    start: Annotated[bool, typer.Option("--start/--no-start", help="Run it, or only make it.")] = True,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Branch off a run: the same history up to a tick, then another future under the same chance."""
+    from ethnos.cli import again
+
+    asked = [*(changes or ()), *([f"seed={seed}"] * (seed is not None))]
+    code = again.fork(name, at, asked, intervene, new, start=start, quiet=quiet, as_json=as_json)
+    raise typer.Exit(code)
+
+
+@app.command()
+def pause(name: Run, as_json: Json = False) -> None:
+    """Let no further tick of a running society begin."""
+    from ethnos.cli import steering
+
+    steering.steer(name, "Pause", as_json=as_json)
+
+
+@app.command(name="continue")
+def continue_(name: Run, as_json: Json = False) -> None:
+    """Go on with a society that is paused."""
+    from ethnos.cli import steering
+
+    steering.steer(name, "Resume", as_json=as_json)
+
+
+@app.command()
+def step(
+    name: Run, ticks: Annotated[int, typer.Argument(min=1, help="How many ticks.")] = 1, as_json: Json = False
+) -> None:
+    """Let a paused society do one tick, or some, and pause again."""
+    from ethnos.cli import steering
+
+    steering.steer(name, "Step", as_json=as_json, ticks=ticks)
+
+
+@app.command()
+def stop(name: Run, as_json: Json = False) -> None:
+    """End a running society after its tick; it can be resumed."""
+    from ethnos.cli import steering
+
+    steering.steer(name, "Stop", as_json=as_json, reason="stopped by request")
+
+
+@app.command()
+def intervene(
+    name: Run,
+    do: Annotated[str, typer.Argument(metavar="DO", help="What to do, such as tell or add_resources.")],
+    values: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE...", help="Such as text=hello.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a running society from outside, in its next tick or at tick=N. It is an event like all else.
+
+    set_parameter name= value=, add_resources amount= [x= y=], remove_resources amount= [x= y=],
+    add_agent cohort= [name= x= y=], remove_agent agent=, tell text= [to= speaker=], edit_persona agent= persona=,
+    place_artifact name= text= [x= y= lifetime=]
+    """
+    from ethnos.cli import steering
+
+    steering.intervene(name, do, values or [], as_json=as_json)
 
 
 @app.command()

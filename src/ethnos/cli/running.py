@@ -20,9 +20,11 @@ from ethnos.cli.listing import print_summary
 from ethnos.cli.output import console, number, print_json, print_line
 from ethnos.errors import RunExists
 from ethnos.record.directory import RunDirectory, next_name
+from ethnos.run import resume as resume_run
 from ethnos.run import run as run_society
 from ethnos.society import Society
 from ethnos.wire.v1.control_pb2 import Status
+from ethnos.world.rebuild import society_of
 
 LINE_EVERY_S = 5.0
 """How often progress is told where there is no terminal."""
@@ -40,13 +42,26 @@ def run(source: str, name: str | None, changes: Sequence[str], *, quiet: bool, a
     stop = _Stop()
     with stop.on_signals(), _teller(society, quiet=quiet) as teller:
         directory = _run(society, name, Path(source).stem, teller, stop)
+    _sum_up(directory, quiet=quiet, as_json=as_json)
+    return stop.exit_code
+
+
+def bring_to_its_end(directory: RunDirectory, *, quiet: bool, as_json: bool) -> int:
+    """Go on with a run from wherever it ends, and sum it up; returns the exit code."""
+    stop = _Stop()
+    with stop.on_signals(), _teller(society_of(directory), quiet=quiet) as teller:
+        resume_run(directory, on_status=teller.tell, stop=stop.event)
+    _sum_up(directory, quiet=quiet, as_json=as_json)
+    return stop.exit_code
+
+
+def _sum_up(directory: RunDirectory, *, quiet: bool, as_json: bool) -> None:
     summary = summarise(directory)
     if as_json:
         print_json(asdict(summary))
     elif not quiet:
         print_summary(summary)
         _suggest(summary)
-    return stop.exit_code
 
 
 def _run(society: Society, name: str | None, stem: str, teller: "Teller", stop: "_Stop") -> RunDirectory:

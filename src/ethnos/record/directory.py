@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 import msgspec
 
-from ethnos.errors import RecordDamaged, RunBusy, RunExists, RunNotFound, SocietyError
+from ethnos.errors import RecordDamaged, RunBusy, RunError, RunExists, RunNotFound, SocietyError
 from ethnos.record.schema import FORMAT, TABLES
 
 State = Literal["running", "finished", "stopped", "crashed"]
@@ -172,6 +173,22 @@ class RunDirectory:
         manifest = self.manifest()
         manifest.state, manifest.reason, manifest.digest, manifest.tick = state, reason, digest, tick
         self.write_manifest(manifest)
+
+    def go_on(self) -> None:
+        """Note in the manifest that the run has not ended after all."""
+        manifest = self.manifest()
+        if manifest.state != "running":
+            manifest.state, manifest.reason, manifest.digest, manifest.tick = "running", "", "", -1
+            self.write_manifest(manifest)
+
+    def check_unaltered(self) -> None:
+        """Raises RunError if society.yaml is not what the run was made with."""
+        said = self.manifest().society
+        if said and sha256(self.society.read_bytes()).hexdigest() != said:
+            raise RunError(
+                f"{self.society} was altered since run {self.name} was made. Put it back, or branch off: "
+                f"ethnos fork {self.name} --at TICK --set KEY=VALUE"
+            )
 
     def state(self) -> State:
         """What the manifest says, and `crashed` if it says `running` but nobody holds the lock."""

@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 
 from ethnos.errors import EthnosError, RecordDamaged
 from ethnos.record import digest
-from ethnos.record.directory import Manifest, RunDirectory
+from ethnos.record.directory import Manifest, Parent, RunDirectory
 from ethnos.record.reader import Rows, connect, picture, stream
 from ethnos.record.schema import EVENTS
 
@@ -98,7 +98,7 @@ class Verification:
 def verify(run: RunDirectory) -> Verification:
     """Recompute what a run says of itself. Raises RunError only if it cannot be read as a run at all."""
     manifest = run.manifest()
-    chain = _Chain()
+    chain = _Chain(parent=manifest.parent)
     chain.guard(lambda: chain.follow(run))
     chain.compare(manifest)
     residual, others = _by_sql(run, manifest)
@@ -113,6 +113,7 @@ class _Chain:
     seq: int = 0
     digest: str = digest.START
     faults: dict[str, str] = field(default_factory=dict)
+    parent: Parent | None = None
 
     def guard(self, work: Callable[[], None]) -> None:
         try:
@@ -140,6 +141,13 @@ class _Chain:
         if self.digest != said:
             self._fault("digest", f"tick {tick} says {said:.16}..., its events say {self.digest:.16}...")
 
+        if (
+            self.parent
+            and tick == self.parent.tick
+            and (self.digest, self.seq) != (self.parent.digest, self.parent.seq)
+        ):
+            self._fault("parent", f"{self.parent.name} is not what it was when this branch was made, in tick {tick}")
+
     def compare(self, manifest: Manifest) -> None:
         """Hold the end against what the manifest says, if the run has ended."""
         if manifest.state == "running" and not manifest.digest:
@@ -162,6 +170,8 @@ class _Chain:
             "digest": "each tick's digest follows from its events",
             "manifest": "says the same as the record",
         }
+        if self.parent:
+            fine["parent"] = f"up to tick {self.parent.tick} this is {self.parent.name}"
         return [Check(n, n not in self.faults, self.faults.get(n, text)) for n, text in fine.items()]
 
 

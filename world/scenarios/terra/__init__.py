@@ -24,8 +24,9 @@ living, decay, having children, dying, and what artifacts cost. All else moves i
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ethnos.world.interventions import Intervention
 from ethnos.world.scenario import Agent, Cohort, News, Option, Quote, Scenario, Tick
-from ethnos.world.scenarios.terra import genome, nature, words
+from ethnos.world.scenarios.terra import genome, nature, outside, words
 from ethnos.world.scenarios.terra.actions import ACTIONS, Stay
 from ethnos.world.scenarios.terra.deeds import DEEDS
 from ethnos.world.scenarios.terra.events import ENERGY, EVENTS, Settled, WorldMade
@@ -131,6 +132,9 @@ class Terra(Scenario[TerraParams, TerraState]):
         nature.bury(self.rules, state, tick)
         nature.decay(self.rules, state, tick)
         nature.spawn(self.rules, state, tick)
+
+    def intervene(self, state: TerraState, change: Intervention, tick: Tick) -> None:
+        outside.intervene(self.rules, state, change, tick)
 
     def stocks(self, state: TerraState) -> Mapping[str, float]:
         living = sum(b.energy for b in state.beings.values())

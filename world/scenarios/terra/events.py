@@ -124,9 +124,9 @@ class Reproduced(Event):
 
 @dataclass(frozen=True, slots=True)
 class ArtifactCreated(Event):
-    """A being left a new text on its cell."""
+    """A being left a new text on its cell, or somebody from outside put one there."""
 
-    agent_id: Annotated[int, Meta(description="the author")]
+    agent_id: Annotated[int | None, Meta(description="the author; null: from outside")]
     artifact_id: int
     text: str
     name: str
@@ -146,7 +146,7 @@ class ArtifactModified(Event):
     text: str
     version: int
     parent_version: Annotated[int, Meta(description="the version it replaces")]
-    parent_author: Annotated[int, Meta(description="who wrote the version it replaces")]
+    parent_author: Annotated[int | None, Meta(description="who wrote the version it replaces; null: from outside")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class ArtifactRead(Event):
     agent_id: int
     artifact_id: int
     version: int
-    author_id: Annotated[int, Meta(description="who wrote that version")]
+    author_id: Annotated[int | None, Meta(description="who wrote that version; null: from outside")]
 
 
 @dataclass(frozen=True, slots=True)

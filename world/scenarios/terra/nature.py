@@ -64,16 +64,23 @@ def bury(rules: Rules, state: TerraState, tick: Tick) -> None:
     for number in dead:
         being = state.beings[number]
         x, y = rules.torus.xy(being.cell)
-        for artifact in list(being.carries):
-            lift(state, artifact)
-            lay(state, artifact, being.cell)
-            tick.emit(events.ArtifactDropped(number, artifact, x, y, state.artifacts[artifact].version))
+        let_fall(rules, state, number, tick)
         del state.beings[number], state.where[being.cell]
         tick.died(number, "hunger" if being.energy <= 0 else "old age")
         tick.emit(events.Perished(number, x, y, being.energy))
         for cell, amount in _remains(rules, being):
             state.food[cell] = state.food.get(cell, 0) + amount
             tick.emit(events.RemainsLeft(number, *rules.torus.xy(cell), amount))
+
+
+def let_fall(rules: Rules, state: TerraState, number: int, tick: Tick) -> None:
+    """A being drops all that it carries."""
+    being = state.beings[number]
+    x, y = rules.torus.xy(being.cell)
+    for artifact in list(being.carries):
+        lift(state, artifact)
+        lay(state, artifact, being.cell)
+        tick.emit(events.ArtifactDropped(number, artifact, x, y, state.artifacts[artifact].version))
 
 
 def _remains(rules: Rules, being: Being) -> list[tuple[int, int]]:

@@ -27,8 +27,8 @@ class Artifact:
     name: str
     text: str
     version: int
-    author: int
-    """Who wrote this version; its maker wrote version 1."""
+    author: int | None
+    """Who wrote this version; its maker wrote version 1. None: somebody from outside."""
     author_name: str
     expires: int | None
     """The tick in which it is gone; None: never."""

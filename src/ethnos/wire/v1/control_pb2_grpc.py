@@ -55,6 +55,11 @@ class ControlStub:
                 request_serializer=ethnos_dot_wire_dot_v1_dot_control__pb2.StopRequest.SerializeToString,
                 response_deserializer=ethnos_dot_wire_dot_v1_dot_control__pb2.Status.FromString,
                 _registered_method=True)
+        self.Intervene = channel.unary_unary(
+                '/ethnos.wire.v1.Control/Intervene',
+                request_serializer=ethnos_dot_wire_dot_v1_dot_control__pb2.InterveneRequest.SerializeToString,
+                response_deserializer=ethnos_dot_wire_dot_v1_dot_control__pb2.InterveneReply.FromString,
+                _registered_method=True)
         self.Inspect = channel.unary_unary(
                 '/ethnos.wire.v1.Control/Inspect',
                 request_serializer=ethnos_dot_wire_dot_v1_dot_control__pb2.InspectRequest.SerializeToString,
@@ -99,6 +104,14 @@ class ControlServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Intervene(self, request, context):
+        """Change the world from outside, in its next tick or a later one. FAILED_PRECONDITION with the reason if that is
+        impossible: then nothing has changed. What is accepted is on disk and survives a crash.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Inspect(self, request, context):
         """Look at one agent as of the last committed tick. NOT_FOUND if no such agent lives.
         """
@@ -136,6 +149,11 @@ def add_ControlServicer_to_server(servicer, server):
                     servicer.Stop,
                     request_deserializer=ethnos_dot_wire_dot_v1_dot_control__pb2.StopRequest.FromString,
                     response_serializer=ethnos_dot_wire_dot_v1_dot_control__pb2.Status.SerializeToString,
+            ),
+            'Intervene': grpc.unary_unary_rpc_method_handler(
+                    servicer.Intervene,
+                    request_deserializer=ethnos_dot_wire_dot_v1_dot_control__pb2.InterveneRequest.FromString,
+                    response_serializer=ethnos_dot_wire_dot_v1_dot_control__pb2.InterveneReply.SerializeToString,
             ),
             'Inspect': grpc.unary_unary_rpc_method_handler(
                     servicer.Inspect,
@@ -257,6 +275,33 @@ class Control:
             '/ethnos.wire.v1.Control/Stop',
             ethnos_dot_wire_dot_v1_dot_control__pb2.StopRequest.SerializeToString,
             ethnos_dot_wire_dot_v1_dot_control__pb2.Status.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Intervene(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/ethnos.wire.v1.Control/Intervene',
+            ethnos_dot_wire_dot_v1_dot_control__pb2.InterveneRequest.SerializeToString,
+            ethnos_dot_wire_dot_v1_dot_control__pb2.InterveneReply.FromString,
             options,
             channel_credentials,
             insecure,
