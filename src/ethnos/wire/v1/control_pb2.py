@@ -24,11 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-<<<<<<< HEAD
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65thnos/wire/v1/control.proto\x12\x0e\x65thnos.wire.v1\"\x0e\n\x0cPauseRequest\"\x0f\n\rResumeRequest\"\x1c\n\x0bStepRequest\x12\r\n\x05ticks\x18\x01 \x01(\r\"\x1d\n\x0bStopRequest\x12\x0e\n\x06reason\x18\x01 \x01(\t\"\"\n\x0eInspectRequest\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\x03\"@\n\x0cInspectReply\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\r\n\x05\x61gent\x18\x02 \x01(\x0c\x12\x13\n\x0bobservation\x18\x03 \x01(\x0c\"\x0e\n\x0cWatchRequest\"\xd4\x02\n\x06Status\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\r\n\x05ticks\x18\x02 \x01(\x03\x12\x12\n\npopulation\x18\x03 \x01(\x03\x12\x13\n\x0b\x61gent_steps\x18\x04 \x01(\x03\x12\x14\n\x0chosts_wanted\x18\x05 \x01(\r\x12+\n\x05phase\x18\x06 \x01(\x0e\x32\x1c.ethnos.wire.v1.Status.Phase\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0e\n\x06\x64igest\x18\x08 \x01(\t\x12\x0e\n\x06tokens\x18\t \x01(\x04\"\x90\x01\n\x05Phase\x12\x15\n\x11PHASE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePHASE_STARTING\x10\x01\x12\x11\n\rPHASE_RUNNING\x10\x02\x12\x10\n\x0cPHASE_PAUSED\x10\x03\x12\x12\n\x0ePHASE_FINISHED\x10\x04\x12\x11\n\rPHASE_STOPPED\x10\x05\x12\x10\n\x0cPHASE_FAILED\x10\x06\x32\x8d\x03\n\x07\x43ontrol\x12=\n\x05Pause\x12\x1c.ethnos.wire.v1.PauseRequest\x1a\x16.ethnos.wire.v1.Status\x12?\n\x06Resume\x12\x1d.ethnos.wire.v1.ResumeRequest\x1a\x16.ethnos.wire.v1.Status\x12;\n\x04Step\x12\x1b.ethnos.wire.v1.StepRequest\x1a\x16.ethnos.wire.v1.Status\x12;\n\x04Stop\x12\x1b.ethnos.wire.v1.StopRequest\x1a\x16.ethnos.wire.v1.Status\x12G\n\x07Inspect\x12\x1e.ethnos.wire.v1.InspectRequest\x1a\x1c.ethnos.wire.v1.InspectReply\x12?\n\x05Watch\x12\x1c.ethnos.wire.v1.WatchRequest\x1a\x16.ethnos.wire.v1.Status0\x01\x62\x06proto3')
-=======
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65thnos/wire/v1/control.proto\x12\x0e\x65thnos.wire.v1\"\x0e\n\x0cPauseRequest\"\x0f\n\rResumeRequest\"\x1c\n\x0bStepRequest\x12\r\n\x05ticks\x18\x01 \x01(\r\"\x1d\n\x0bStopRequest\x12\x0e\n\x06reason\x18\x01 \x01(\t\"\"\n\x10InterveneRequest\x12\x0e\n\x06\x63hange\x18\x01 \x01(\x0c\"\x1e\n\x0eInterveneReply\x12\x0c\n\x04tick\x18\x01 \x01(\x03\"\"\n\x0eInspectRequest\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\x03\"@\n\x0cInspectReply\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\r\n\x05\x61gent\x18\x02 \x01(\x0c\x12\x13\n\x0bobservation\x18\x03 \x01(\x0c\"\x0e\n\x0cWatchRequest\"\xc4\x02\n\x06Status\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\r\n\x05ticks\x18\x02 \x01(\x03\x12\x12\n\npopulation\x18\x03 \x01(\x03\x12\x13\n\x0b\x61gent_steps\x18\x04 \x01(\x03\x12\x14\n\x0chosts_wanted\x18\x05 \x01(\r\x12+\n\x05phase\x18\x06 \x01(\x0e\x32\x1c.ethnos.wire.v1.Status.Phase\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0e\n\x06\x64igest\x18\x08 \x01(\t\"\x90\x01\n\x05Phase\x12\x15\n\x11PHASE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePHASE_STARTING\x10\x01\x12\x11\n\rPHASE_RUNNING\x10\x02\x12\x10\n\x0cPHASE_PAUSED\x10\x03\x12\x12\n\x0ePHASE_FINISHED\x10\x04\x12\x11\n\rPHASE_STOPPED\x10\x05\x12\x10\n\x0cPHASE_FAILED\x10\x06\x32\xdc\x03\n\x07\x43ontrol\x12=\n\x05Pause\x12\x1c.ethnos.wire.v1.PauseRequest\x1a\x16.ethnos.wire.v1.Status\x12?\n\x06Resume\x12\x1d.ethnos.wire.v1.ResumeRequest\x1a\x16.ethnos.wire.v1.Status\x12;\n\x04Step\x12\x1b.ethnos.wire.v1.StepRequest\x1a\x16.ethnos.wire.v1.Status\x12;\n\x04Stop\x12\x1b.ethnos.wire.v1.StopRequest\x1a\x16.ethnos.wire.v1.Status\x12M\n\tIntervene\x12 .ethnos.wire.v1.InterveneRequest\x1a\x1e.ethnos.wire.v1.InterveneReply\x12G\n\x07Inspect\x12\x1e.ethnos.wire.v1.InspectRequest\x1a\x1c.ethnos.wire.v1.InspectReply\x12?\n\x05Watch\x12\x1c.ethnos.wire.v1.WatchRequest\x1a\x16.ethnos.wire.v1.Status0\x01\x62\x06proto3')
->>>>>>> e6b4d5c (Resume, replay, branches and interventions from the command line; refusing what is stale or foreign)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65thnos/wire/v1/control.proto\x12\x0e\x65thnos.wire.v1\"\x0e\n\x0cPauseRequest\"\x0f\n\rResumeRequest\"\x1c\n\x0bStepRequest\x12\r\n\x05ticks\x18\x01 \x01(\r\"\x1d\n\x0bStopRequest\x12\x0e\n\x06reason\x18\x01 \x01(\t\"\"\n\x10InterveneRequest\x12\x0e\n\x06\x63hange\x18\x01 \x01(\x0c\"\x1e\n\x0eInterveneReply\x12\x0c\n\x04tick\x18\x01 \x01(\x03\"\"\n\x0eInspectRequest\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\x03\"@\n\x0cInspectReply\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\r\n\x05\x61gent\x18\x02 \x01(\x0c\x12\x13\n\x0bobservation\x18\x03 \x01(\x0c\"\x0e\n\x0cWatchRequest\"\xd4\x02\n\x06Status\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\r\n\x05ticks\x18\x02 \x01(\x03\x12\x12\n\npopulation\x18\x03 \x01(\x03\x12\x13\n\x0b\x61gent_steps\x18\x04 \x01(\x03\x12\x14\n\x0chosts_wanted\x18\x05 \x01(\r\x12+\n\x05phase\x18\x06 \x01(\x0e\x32\x1c.ethnos.wire.v1.Status.Phase\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12\x0e\n\x06\x64igest\x18\x08 \x01(\t\x12\x0e\n\x06tokens\x18\t \x01(\x04\"\x90\x01\n\x05Phase\x12\x15\n\x11PHASE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePHASE_STARTING\x10\x01\x12\x11\n\rPHASE_RUNNING\x10\x02\x12\x10\n\x0cPHASE_PAUSED\x10\x03\x12\x12\n\x0ePHASE_FINISHED\x10\x04\x12\x11\n\rPHASE_STOPPED\x10\x05\x12\x10\n\x0cPHASE_FAILED\x10\x06\x32\xdc\x03\n\x07\x43ontrol\x12=\n\x05Pause\x12\x1c.ethnos.wire.v1.PauseRequest\x1a\x16.ethnos.wire.v1.Status\x12?\n\x06Resume\x12\x1d.ethnos.wire.v1.ResumeRequest\x1a\x16.ethnos.wire.v1.Status\x12;\n\x04Step\x12\x1b.ethnos.wire.v1.StepRequest\x1a\x16.ethnos.wire.v1.Status\x12;\n\x04Stop\x12\x1b.ethnos.wire.v1.StopRequest\x1a\x16.ethnos.wire.v1.Status\x12M\n\tIntervene\x12 .ethnos.wire.v1.InterveneRequest\x1a\x1e.ethnos.wire.v1.InterveneReply\x12G\n\x07Inspect\x12\x1e.ethnos.wire.v1.InspectRequest\x1a\x1c.ethnos.wire.v1.InspectReply\x12?\n\x05Watch\x12\x1c.ethnos.wire.v1.WatchRequest\x1a\x16.ethnos.wire.v1.Status0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,20 +39,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STEPREQUEST']._serialized_end=109
   _globals['_STOPREQUEST']._serialized_start=111
   _globals['_STOPREQUEST']._serialized_end=140
-<<<<<<< HEAD
-  _globals['_INSPECTREQUEST']._serialized_start=142
-  _globals['_INSPECTREQUEST']._serialized_end=176
-  _globals['_INSPECTREPLY']._serialized_start=178
-  _globals['_INSPECTREPLY']._serialized_end=242
-  _globals['_WATCHREQUEST']._serialized_start=244
-  _globals['_WATCHREQUEST']._serialized_end=258
-  _globals['_STATUS']._serialized_start=261
-  _globals['_STATUS']._serialized_end=601
-  _globals['_STATUS_PHASE']._serialized_start=457
-  _globals['_STATUS_PHASE']._serialized_end=601
-  _globals['_CONTROL']._serialized_start=604
-  _globals['_CONTROL']._serialized_end=1001
-=======
   _globals['_INTERVENEREQUEST']._serialized_start=142
   _globals['_INTERVENEREQUEST']._serialized_end=176
   _globals['_INTERVENEREPLY']._serialized_start=178
@@ -68,10 +50,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHREQUEST']._serialized_start=312
   _globals['_WATCHREQUEST']._serialized_end=326
   _globals['_STATUS']._serialized_start=329
-  _globals['_STATUS']._serialized_end=653
-  _globals['_STATUS_PHASE']._serialized_start=509
-  _globals['_STATUS_PHASE']._serialized_end=653
-  _globals['_CONTROL']._serialized_start=656
-  _globals['_CONTROL']._serialized_end=1132
->>>>>>> e6b4d5c (Resume, replay, branches and interventions from the command line; refusing what is stale or foreign)
+  _globals['_STATUS']._serialized_end=669
+  _globals['_STATUS_PHASE']._serialized_start=525
+  _globals['_STATUS_PHASE']._serialized_end=669
+  _globals['_CONTROL']._serialized_start=672
+  _globals['_CONTROL']._serialized_end=1148
 # @@protoc_insertion_point(module_scope)
