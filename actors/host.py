@@ -98,6 +98,7 @@ class Host:
                 parent=a.parent if a.HasField("parent") else None,
                 generation=a.generation,
                 born=a.born,
+                inheritance=a.inheritance,
                 memory=a.memory,
             )
             if a.cohort not in self._minds:

@@ -90,6 +90,7 @@ def agent_message(agent: Agent) -> wire.Agent:
         generation=agent.generation,
         born=agent.born,
         memory=agent.memory,
+        inheritance=agent.inheritance,
     )
 
 

@@ -312,7 +312,9 @@ class WorldService:
             return None
         about = agent_message(world.agents[agent])
         fields = {f.name: getattr(about, f.name) for f in about.DESCRIPTOR.fields}
-        fields.update(persona=world.agents[agent].persona, memory=world.agents[agent].memory.decode())
+        fields.update(
+            persona=world.agents[agent].persona, memory=about.memory.decode(), inheritance=about.inheritance.decode()
+        )
         return control.InspectReply(
             tick=world.tick, agent=msgspec.json.encode(fields), observation=world.observe([agent])[0]
         )

@@ -23,6 +23,8 @@ class Agent:
     generation: int = 0
     born: int = 0
     """The tick of birth; 0 for founders."""
+    inheritance: bytes = b""
+    """Its parent's memory at its birth, until its own mind has a state: what a mind may hand down."""
     memory: bytes = b""
     """The state of its mind as of its last committed decision: JSON, or empty. Opaque to the world."""
 

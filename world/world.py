@@ -351,6 +351,7 @@ class _Tick:
             parent=parent.id if parent else None,
             generation=parent.generation + 1 if parent else 0,
             born=self.number,
+            inheritance=parent.memory if parent else b"",
         )
         now.next_agent += 1
         now.agents[agent.id] = agent
@@ -380,7 +381,7 @@ def _take_in(agent: Agent, memory: bytes | None) -> None:
         return
     if len(memory) > MAX_MEMORY_BYTES:
         raise Refused(f"a memory of {len(memory)} bytes, at most {MAX_MEMORY_BYTES} are allowed")
-    agent.memory = memory
+    agent.memory, agent.inheritance = memory, b""
 
 
 def with_parameter(scenario: Scenario[Any, Any], name: str, value: Any) -> Scenario[Any, Any]:

@@ -122,8 +122,9 @@ class LLMMind:
 
     def _memory(self, turn: Turn) -> tuple[Memory, str]:
         """What the agent knows as its turn begins, and what was wrong with it: then it starts afresh."""
+        known = turn.agent.memory or memories.inherit(turn.agent.inheritance, self.settings.memory)
         try:
-            memory, trouble = memories.read(turn.agent.memory), ""
+            memory, trouble = memories.read(known), ""
         except ValueError as error:
             memory, trouble = Memory(), f"started afresh: {error}"
         outcome = getattr(turn.observation, "outcome", "")

@@ -23,11 +23,16 @@ def prompt(run: str, agent: int, tick: int, *, as_json: bool) -> None:
     out = console()
     for layer in turn["layers"]:
         title = f"{layer['name']} (version {layer['version']}, {layer['hash']})"
-        out.print(Panel(safe(layer["text"]), title=title, title_align="left", highlight=False))
+        out.print(Panel(_lines(layer["text"]), title=title, title_align="left", highlight=False))
     for title in ("first_reply", "reply"):
         if turn["how"].get(title):
-            out.print(Panel(safe(turn["how"][title]), title=title.replace("_", " "), title_align="left"))
-    out.print(safe(_told(turn)), highlight=False)
+            out.print(Panel(_lines(turn["how"][title]), title=title.replace("_", " "), title_align="left"))
+    out.print(_lines(_told(turn)), highlight=False)
+
+
+def _lines(text: str) -> str:
+    """Safe for a terminal, line by line."""
+    return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def turn_of(con: DuckDBPyConnection, agent: int, tick: int) -> dict[str, Any]:

@@ -313,6 +313,7 @@ class Agent(_message.Message):
     GENERATION_FIELD_NUMBER: _builtins.int
     BORN_FIELD_NUMBER: _builtins.int
     MEMORY_FIELD_NUMBER: _builtins.int
+    INHERITANCE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     """Its id, unique in the run."""
     name: _builtins.str
@@ -329,6 +330,8 @@ class Agent(_message.Message):
     """The tick of its birth."""
     memory: _builtins.bytes
     """Its mind's state as of its last committed decision: JSON, or empty."""
+    inheritance: _builtins.bytes
+    """Its parent's state at its birth, until it has one of its own: what its mind may inherit from."""
     def __init__(
         self,
         *,
@@ -340,10 +343,11 @@ class Agent(_message.Message):
         generation: _builtins.int = ...,
         born: _builtins.int = ...,
         memory: _builtins.bytes = ...,
+        inheritance: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_parent", b"_parent", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_parent", b"_parent", "born", b"born", "cohort", b"cohort", "generation", b"generation", "id", b"id", "memory", b"memory", "name", b"name", "parent", b"parent", "persona", b"persona"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_parent", b"_parent", "born", b"born", "cohort", b"cohort", "generation", b"generation", "id", b"id", "inheritance", b"inheritance", "memory", b"memory", "name", b"name", "parent", b"parent", "persona", b"persona"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__parent: _TypeAlias = _typing.Literal["parent"]  # noqa: Y015
     _WhichOneofArgType__parent: _TypeAlias = _typing.Literal["_parent", b"_parent"]  # noqa: Y015
