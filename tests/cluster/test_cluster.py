@@ -94,9 +94,7 @@ def test_a_killed_world_service_comes_back(reference: str) -> None:
     directory = run(slow, name="killed", on_status=killer)
     assert killer.killed == 2
     assert digest(directory) == reference
-    rows = (
-        connect(directory).sql("SELECT count(*), max(seq) + 1, count(DISTINCT seq) FROM events").fetchall()[0]
-    )
+    rows = connect(directory).sql("SELECT count(*), max(seq) + 1, count(DISTINCT seq) FROM events").fetchall()[0]
     assert len(set(rows)) == 1
 
 
