@@ -70,6 +70,7 @@ class Lane:
     """Calls at it that nobody waits for any more."""
     _limit: float = field(init=False)
     _cut_at: float = field(init=False, default=float("-inf"))
+    _failed_at: float = field(init=False, default=float("-inf"))
     _rough: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -103,13 +104,19 @@ class Lane:
             self._limit = min(self._limit + 1 / self._limit, float(self.engine.traits.max_limit))
 
     def went_wrong(self, trouble: Trouble, launched: float, now: float) -> None:
-        """A call failed as a whole: rest, and take less if that is what it asks for."""
-        self._rough += 1
+        """A call failed: rest, and take less if that is what it asks for.
+
+        Calls that were on their way together fail together; that counts once.
+        """
+        news = launched > self._failed_at
+        if news:
+            self._failed_at = now
+            self._rough += 1
         if isinstance(trouble, Overloaded):
             self.counts.overloads += 1
             self.take_less(launched, now)
-            self.rest(now, trouble.retry_after if trouble.retry_after is not None else self._backoff(self._rough))
-        elif self._rough > 1:
+            self.rest(now, self._backoff(self._rough) if trouble.retry_after is None else trouble.retry_after)
+        elif news and self._rough > 1:
             self.rest(now, self._backoff(self._rough - 1))
 
     def take_less(self, launched: float, now: float) -> None:

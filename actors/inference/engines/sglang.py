@@ -110,10 +110,10 @@ class SglangEngine:
         open_ = {call.rid: (call, prompt) for call, prompt in zip(calls, prompts, strict=True)}
         try:
             await self._together(open_, deliver)
-        except Refused as refusal:
+        except Refused:
             if len(calls) == 1:
                 raise
-            await self._one_by_one(list(open_.values()), deliver, refusal)
+            await self._one_by_one(list(open_.values()), deliver)
 
     async def warm(self, request: Request) -> Answer:
         head = Request(request.tick, request.agent_id, request.call, request.shared, None, Sampling(0.0, 1.0, 1))
@@ -134,20 +134,22 @@ class SglangEngine:
             await self._http.tell("/abort_request", {"rid": rid}, timeout=5.0)
 
     async def _together(self, open_: dict[str, tuple[Call, Any]], deliver: Deliver) -> None:
-        """One call for all; what is delivered leaves `open_`."""
-        calls = [call for call, _ in open_.values()]
-        body = self._body(calls, [prompt for _, prompt in open_.values()])
+        """One call for all; what is delivered leaves `open_`. Raises Refused if the fault is one request's."""
+        body = self._body([call for call, _ in open_.values()], [prompt for _, prompt in open_.values()])
         texts: dict[str, list[str]] = {}
+        refusal: Refused | None = None
         async for event in self._http.events("/generate", {**body, "stream": True}):
             rid, ended = self._hear(event, texts)
-            if ended is not None and rid in open_:
-                result = _result(ended, "".join(texts.pop(rid)), self.model)
-                if isinstance(result, Refused) and len(calls) > 1:
-                    continue
-                del open_[rid]
-                deliver(rid, result)
-        if open_ and len(calls) > 1:
-            raise Refused("some of the batch were not answered")
+            if ended is None:
+                continue
+            result = _result(ended, "".join(texts.pop(rid)), self.model)
+            if isinstance(result, Refused):
+                refusal = result
+                continue
+            open_.pop(rid, None)
+            deliver(rid, result)
+        if refusal is not None:
+            raise refusal
 
     def _hear(self, event: Any, texts: dict[str, list[str]]) -> tuple[str, dict[str, Any] | None]:
         """Note one event of a stream: whose it is, and it itself if that request has ended."""
@@ -165,7 +167,7 @@ class SglangEngine:
         kept.append(text or "")
         return rid, event if meta and meta.get("finish_reason") else None
 
-    async def _one_by_one(self, left: list[tuple[Call, Any]], deliver: Deliver, refusal: Refused) -> None:
+    async def _one_by_one(self, left: list[tuple[Call, Any]], deliver: Deliver) -> None:
         """The batch was refused: find out for whose fault, and serve the others."""
         await self._try_abort([call.rid for call, _ in left])
         places = asyncio.Semaphore(ONE_BY_ONE)
