@@ -34,10 +34,16 @@ def intervene(name: str, do: str, values: Sequence[str], *, as_json: bool) -> No
         print_line(f"{run.name}: {do} in tick {tick}")
 
 
+_WORDS = ("text", "name", "speaker", "cohort")
+"""What is taken literally; all else is YAML."""
+
+
 def _value(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise SocietyError(f"{text}: write it as KEY=VALUE")
+    if key in _WORDS:
+        return key, value
     try:
         return key, yaml.safe_load(value)
     except yaml.YAMLError:
