@@ -118,7 +118,7 @@ class EmbeddedEngine:
         spec = self._spec
         return {
             "path": str(self._path), "alias": self.model, "key": key, "slots": spec.slots, "context": spec.context,
-            "threads": spec.threads or _cores(), "gpu_layers": spec.gpu_layers,
+            "threads": spec.threads or _spare_cores(), "gpu_layers": spec.gpu_layers,
         }  # fmt: skip
 
     async def _tell(self, process: asyncio.subprocess.Process, settings: dict[str, Any]) -> dict[str, Any]:
@@ -135,9 +135,11 @@ class EmbeddedEngine:
         return msgspec.json.decode(line, type=dict) if line else {}
 
 
-def _cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _spare_cores() -> int:
+    """All cores this process may use but one: llama.cpp's threads wait for each other, and a society that runs beside
+    them and takes one away makes all of them several times slower."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(cores - 1, 1)
 
 
 def context_length(path: Path) -> int | None:
