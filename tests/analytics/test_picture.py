@@ -24,9 +24,11 @@ CHANGES = [
 ]
 
 
-@pytest.fixture
-def terra(runs: Path) -> ethnos.RunDirectory:
-    return ethnos.run_here(ethnos.load_society("terra", CHANGES), name="terra")
+@pytest.fixture(scope="module")
+def terra(tmp_path_factory: pytest.TempPathFactory) -> ethnos.RunDirectory:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ETHNOS_RUNS_DIR", str(tmp_path_factory.mktemp("runs")))
+        return ethnos.run_here(ethnos.load_society("terra", CHANGES), name="terra")
 
 
 def test_all_energy_on_the_map_is_all_energy_there_is(terra: ethnos.RunDirectory) -> None:
