@@ -14,9 +14,9 @@ from hashlib import blake2b
 from ethnos.actors.inference.job import Job
 from ethnos.actors.inference.lane import Lane
 
-OVER_MEAN = 1.25
-SLACK = 0.25
-"""A home may be a quarter busier than the mean, and by a quarter of what it takes."""
+OVER_MEAN = 1.1
+SLACK = 4
+"""A home may be a tenth busier than the mean, and have some requests more than that."""
 AGENTS = 100_000
 
 
@@ -33,9 +33,12 @@ class Routing:
         choice = [lane for lane in alive if lane.open(now)] or alive or allowed
         if len(choice) < 2:
             return choice[0] if choice else None
-        bound = OVER_MEAN * sum(lane.load for lane in choice) / len(choice) + SLACK
+        mean = sum(lane.load for lane in choice) / len(choice)
         ranked = sorted(choice, key=lambda lane: self._rank(job, lane), reverse=True)
-        return next((lane for lane in ranked if lane.load <= bound), min(choice, key=lambda lane: lane.load))
+        return next(
+            (lane for lane in ranked if lane.load <= OVER_MEAN * mean + SLACK / lane.limit),
+            min(choice, key=lambda lane: lane.load),
+        )
 
     def served(self, agent_id: int, lane: Lane) -> None:
         self._last[agent_id] = lane.name
