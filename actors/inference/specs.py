@@ -154,7 +154,8 @@ class EmbeddedSpec(_EngineSpec):
     context: int = Field(default=4096, ge=256, le=1_000_000)
     """Tokens of prompt and answer, per slot."""
     threads: int | None = Field(default=None, ge=1, le=1024)
-    """Left out: as many as this machine has cores, less one for the society itself."""
+    """Left out: as many as this machine has cores, less one where it has more than two. On a machine with other
+    work take fewer than are free: threads that have to wait for each other are slower than one."""
     gpu_layers: int = Field(default=0, ge=0, le=10_000)
 
     @property

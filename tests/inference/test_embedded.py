@@ -49,7 +49,7 @@ def think(agent: int, tick: int = 0, deadline: float = 60.0, most: int = 80, sch
 
 async def society(slots: int) -> tuple[list[Reply], dict]:
     replies = []
-    async with Pool(make_engines([EmbeddedSpec(slots=slots)])) as pool:
+    async with Pool(make_engines([EmbeddedSpec(slots=slots, threads=1)])) as pool:
         for tick in range(2):
             replies += [await pool.complete(think(agent, tick)) for agent in range(3)]
         return replies, pool.stats()
@@ -68,7 +68,7 @@ async def test_it_decides_within_the_schema_and_repeats_itself():
 
 
 async def test_together_late_refused_and_risen_again():
-    engine = make_engines([EmbeddedSpec(slots=2, name="box")])[0]
+    engine = make_engines([EmbeddedSpec(slots=2, name="box", threads=1)])[0]
     quick = Settings(first_recheck_s=0.05)
     async with Pool([engine], settings=quick) as pool:
         replies = await pool.complete_many([think(agent) for agent in range(4)])

@@ -118,7 +118,7 @@ class EmbeddedEngine:
         spec = self._spec
         return {
             "path": str(self._path), "alias": self.model, "key": key, "slots": spec.slots, "context": spec.context,
-            "threads": spec.threads or _spare_cores(), "gpu_layers": spec.gpu_layers,
+            "threads": spec.threads or _threads(), "gpu_layers": spec.gpu_layers,
         }  # fmt: skip
 
     async def _tell(self, process: asyncio.subprocess.Process, settings: dict[str, Any]) -> dict[str, Any]:
@@ -135,11 +135,14 @@ class EmbeddedEngine:
         return msgspec.json.decode(line, type=dict) if line else {}
 
 
-def _spare_cores() -> int:
-    """All cores this process may use but one: llama.cpp's threads wait for each other, and a society that runs beside
-    them and takes one away makes all of them several times slower."""
+def _threads() -> int:
+    """As many as there are cores, less one where there are more than two.
+
+    llama.cpp's threads wait for each other: a core taken away from one of them, by the society beside it or by
+    another program, makes all of them several times slower.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores - 1, 1)
+    return cores if cores <= 2 else cores - 1
 
 
 def context_length(path: Path) -> int | None:
