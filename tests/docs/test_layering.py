@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "ethnos"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("cli", "cli_models"),
+    ("cli",),
     ("run", "fork", "replay", "control", "importers", "testing", "dashboard"),
     ("actors.cluster", "actors.here", "actors.thinking"),
     ("actors.host",),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ethnos import cli_models, models
+from ethnos import models
 from ethnos.actors.inference.engines import gguf
+from ethnos.cli.models import app
 from ethnos.errors import EthnosError
 from ethnos.models import ModelError, Packaged
 
@@ -135,8 +136,8 @@ def test_damaged_headers_are_errors(tmp_path: Path, damage: bytes):
 
 def test_the_command(home: Path, tiny: Packaged):
     runner = CliRunner()
-    assert "ethnos models install tiny" in " ".join(runner.invoke(cli_models.app, ["list"]).output.split())
-    assert runner.invoke(cli_models.app, ["install", "tiny"]).exit_code == 0
-    assert "CC0" in runner.invoke(cli_models.app, ["list"]).output
-    wrong = runner.invoke(cli_models.app, ["install", "gpt-17"])
+    assert "ethnos models install tiny" in " ".join(runner.invoke(app, ["list"]).output.split())
+    assert runner.invoke(app, ["install", "tiny"]).exit_code == 0
+    assert "CC0" in runner.invoke(app, ["list"]).output
+    wrong = runner.invoke(app, ["install", "gpt-17"])
     assert wrong.exit_code == 1 and "error: no model 'gpt-17'" in wrong.output

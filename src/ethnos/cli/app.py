@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ethnos.cli.models import app as models_here
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -14,6 +16,7 @@ app = typer.Typer(
 )
 importing = typer.Typer(no_args_is_help=True, help="Write a society file from another platform's settings.")
 app.add_typer(importing, name="import")
+app.add_typer(models_here, name="models")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, or the path of its directory.")]

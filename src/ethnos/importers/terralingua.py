@@ -212,9 +212,7 @@ def _agent_notes(agent: AgentSection) -> Iterator[Note]:
     yield note("obs_style", "observations are structured; how a model is told of them is its mind's matter")
     yield note("use_colors", "beings have no colours" + "; none was asked for" * (not agent.use_colors))
     if not agent.use_internal_memory:
-        yield note(
-            "use_internal_memory", "whether a being keeps notes is its mind's matter; this one keeps none"
-        )
+        yield note("use_internal_memory", "whether a being keeps notes is its mind's matter; this one keeps none")
     if not agent.use_inventory:
         yield note("use_inventory", "beings can carry artifacts; the scripted mind `forager` never does")
 
@@ -226,21 +224,15 @@ def _env_notes(env: EnvSection) -> Iterator[Note]:
     if not env.artifact_creation:
         yield note("artifact_creation", f"creating one costs {NEVER} energy; the scripted mind `forager` never tries")
     if not env.food_mechanism:
-        yield note(
-            "food_mechanism", "there is no food, but beings still need energy: give them enough at birth"
-        )
+        yield note("food_mechanism", "there is no food, but beings still need energy: give them enough at birth")
     if isinstance(env.food_zones, list):
-        yield note(
-            "food_zones", "kept as [x, y]; x runs east here and down there: the map is mirrored, no more"
-        )
+        yield note("food_zones", "kept as [x, y]; x runs east here and down there: the map is mirrored, no more")
     if env.food_zones is None:
         yield note("food_zones", "food grows everywhere alike (zones: 0)")
     yield note("init_human_agents", "people cannot play here" if env.init_human_agents else "there were none")
     if env.init_agent_energy < 1:
         yield note("init_agent_energy", f"beings start with {_energy(env)}")
-    yield note(
-        "min_agents", "nobody is added when few are left" if env.min_agents else "there was no minimum"
-    )
+    yield note("min_agents", "nobody is added when few are left" if env.min_agents else "there was no minimum")
     if not env.reproduction_allowed:
         yield note("reproduction_allowed", f"a child costs {NEVER} energy; the scripted mind never tries")
     if env.static_food:
