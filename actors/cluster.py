@@ -145,6 +145,10 @@ class _Models:
             self._starting = asyncio.create_task(self._models.__aenter__())
         await self._starting
 
+    async def special_tokens(self) -> dict[str, list[str]]:
+        await self.start()
+        return self._models.special_tokens()
+
     async def stop(self) -> None:
         await self._models.__aexit__()
 
@@ -161,7 +165,9 @@ class _Agents:
 
     def __init__(self, society: str, models: str) -> None:
         """`models` is the name of the actor that all thinking goes through; empty if nobody thinks."""
-        self._host = Host(parse(society), _asking(ray.get_actor(models) if models else None))
+        thinking = ray.get_actor(models) if models else None
+        special: dict[str, list[str]] = ray.get(thinking.special_tokens.remote()) if thinking else {}
+        self._host = Host(parse(society), _asking(thinking), special)
 
     def live(self, address: str, token: str, number: int, incarnation: int) -> str | None:
         """Why the run ended; None if the world was lost."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Literal
 
 from ethnos.actors.host import Host
-from ethnos.actors.minds.making import Ask
+from ethnos.actors.minds.making import Ask, Tokens
 from ethnos.actors.thinking import Models, spent_before
 from ethnos.errors import OutOfBudget
 from ethnos.record.directory import RunDirectory
@@ -25,10 +25,10 @@ from ethnos.world.world import Answer, Step
 class Here:
     """Carries observations to agents in this process and their decisions back."""
 
-    def __init__(self, clock: Clock, society: Society, ask: Ask) -> None:
+    def __init__(self, clock: Clock, society: Society, ask: Ask, special: Tokens | None = None) -> None:
         self._clock = clock
         self._society = society
-        self._host = Host(society, ask)
+        self._host = Host(society, ask, special)
         self._hosted: dict[int, None] = {}
 
     async def ask(self, tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Mapping[int, Answer]:
@@ -92,7 +92,7 @@ async def _run(run: RunDirectory, society: Society) -> str:
         async with Models(society, spent_before(run)) as models:
             state: Literal["finished", "stopped"] = "finished"
             try:
-                reason = await clock.run(Here(clock, society, models.ask), _always)
+                reason = await clock.run(Here(clock, society, models.ask, models.special_tokens()), _always)
             except OutOfBudget as spent:
                 state, reason = "stopped", str(spent)
         log.seal()

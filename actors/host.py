@@ -15,7 +15,7 @@ import grpc
 import msgspec
 
 from ethnos.actors.minds.layers import STORE
-from ethnos.actors.minds.making import Ask, make_mind
+from ethnos.actors.minds.making import Ask, Tokens, make_mind
 from ethnos.errors import MindFailed, OutOfBudget
 from ethnos.society import Society
 from ethnos.wire.v1 import world_pb2 as wire
@@ -39,10 +39,11 @@ class Lost(Exception):
 class Host:
     """Hosts agents of one society."""
 
-    def __init__(self, society: Society, ask: Ask) -> None:
-        """`ask` puts a request to one of the society's models."""
+    def __init__(self, society: Society, ask: Ask, special: Tokens | None = None) -> None:
+        """`ask` puts a request to one of the society's models; `special` are the tokens those take for their own."""
         self._society = society
         self._ask = ask
+        self._special = special
         self._spec = ScenarioSpec(society.scenario_class())
         self._minds: dict[str, Mind] = {}
         self._agents: dict[int, Agent] = {}
@@ -102,7 +103,7 @@ class Host:
                 memory=a.memory,
             )
             if a.cohort not in self._minds:
-                self._minds[a.cohort] = make_mind(self._society, a.cohort, self._ask)
+                self._minds[a.cohort] = make_mind(self._society, a.cohort, self._ask, self._special)
 
     async def _decide(self, shown: wire.Observations, stream: Any) -> None:
         """Answer at once for minds in code; let minds that wait think side by side and answer when they are done."""

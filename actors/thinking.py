@@ -56,6 +56,10 @@ class Models:
             return f"{wall:,.0f} of {limits.wall_s:,.0f} seconds"
         return ""
 
+    def special_tokens(self) -> dict[str, list[str]]:
+        """For each model the texts that it takes for its own."""
+        return {name: sorted(pool.special_tokens()) for name, pool in self._pools.items()}
+
     def stats(self) -> dict[str, Any]:
         """Figures of each pool, as plain data."""
         return {name: pool.stats() for name, pool in self._pools.items()}

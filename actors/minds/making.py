@@ -1,7 +1,7 @@
 """Minds from a society file: the one place that knows all kinds."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import fields
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,22 +24,36 @@ IN_TIME = 0.95
 T = TypeVar("T")
 
 
-def make_mind(society: Society, cohort: str, ask: Ask) -> Mind:
+Tokens = Mapping[str, Sequence[str]]
+"""For each model the texts that its chat template takes for its own; they are taken out of what agents wrote."""
+
+
+def make_mind(society: Society, cohort: str, ask: Ask, special: Tokens | None = None) -> Mind:
     """The mind of a cohort's members; one serves any number of them."""
-    return _make(society.mind_of(cohort), society.make_scenario(), ask, society.decision_deadline * IN_TIME)
+    return _Maker(society, ask, special or {}).make(society.mind_of(cohort))
 
 
-def _make(spec: MindSpec, scenario: Scenario[Any, Any], ask: Ask, deadline: float) -> Mind:
-    if isinstance(spec, ScriptedMind):
-        return make_scripted(type(scenario), spec)
-    if isinstance(spec, RoutedMind):
-        small = _make(spec.small, scenario, ask, deadline)
-        return Router(small, _make(spec.large, scenario, ask, deadline), scenario, rule(spec.rule))
-    return _thinking(spec, scenario, ask, deadline)
+class _Maker:
+    """What all minds of a society have in common."""
 
+    def __init__(self, society: Society, ask: Ask, special: Tokens) -> None:
+        self._scenario: Scenario[Any, Any] = society.make_scenario()
+        self._deadline = society.decision_deadline * IN_TIME
+        self._ask = ask
+        self._special = special
 
-def _thinking(spec: LLMSpec, scenario: Scenario[Any, Any], ask: Ask, deadline: float) -> Mind:
-    return LLMMind(scenario, partial(ask, spec.model), settings(spec.settings), deadline=deadline)
+    def make(self, spec: MindSpec) -> Mind:
+        if isinstance(spec, ScriptedMind):
+            return make_scripted(type(self._scenario), spec)
+        if isinstance(spec, RoutedMind):
+            return Router(self.make(spec.small), self.make(spec.large), self._scenario, rule(spec.rule))
+        return self._thinking(spec)
+
+    def _thinking(self, spec: LLMSpec) -> Mind:
+        asked = settings(spec.settings)
+        special = tuple(sorted({*asked.special_tokens, *self._special.get(spec.model, ())}))
+        how = replace(asked, special_tokens=special)
+        return LLMMind(self._scenario, partial(self._ask, spec.model), how, deadline=self._deadline)
 
 
 def settings(given: Mapping[str, Any]) -> Settings:
@@ -68,4 +82,4 @@ def _refuse_unknown(cls: Any, given: Mapping[str, Any], place: str = "") -> None
             _refuse_unknown(inner, value, f"{place}{key}.")
 
 
-__all__ = ["Ask", "make_mind", "rule", "settings"]
+__all__ = ["Ask", "Tokens", "make_mind", "rule", "settings"]

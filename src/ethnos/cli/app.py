@@ -221,6 +221,23 @@ def prompt(
 
 
 @app.command()
+def probe(
+    society: Annotated[str, typer.Argument(metavar="SOCIETY", help="A society file that names the model.")],
+    model: Annotated[str | None, typer.Option(help="Which of its models.  [default: the first]")] = None,
+    personas: Annotated[
+        list[str] | None,
+        typer.Option("--persona", metavar="NAME:TRAIT=VALUE,...", help="A persona, such as kind:agreeableness=1."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each question is put.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Ask a model a questionnaire of biases under several personas: framing, anchoring, bandwagon, authority."""
+    from ethnos.cli import probing
+
+    probing.ask(society, model, personas or [], repeats, as_json=as_json)
+
+
+@app.command()
 def picture(
     name: Run,
     tick: Annotated[int | None, typer.Option(help="Which tick to show.  [default: the last]")] = None,
