@@ -58,6 +58,8 @@ def ray_session() -> Iterator[None]:
         # A cluster asks for a token by default, a driver that joins one sends it only if told to (Ray 2.60).
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     folder = None if address else tempfile.mkdtemp(prefix="ethnos-ray-")
+    # Ray would run its workers at niceness 15: beside anything else on the machine they would hardly run at all.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_worker_maximum_startup_concurrency", str(32 * (os.cpu_count() or 1)))
     try:
@@ -166,7 +168,7 @@ class _Agents:
     def __init__(self, society: str, models: str) -> None:
         """`models` is the name of the actor that all thinking goes through; empty if nobody thinks."""
         thinking = ray.get_actor(models) if models else None
-        special: dict[str, list[str]] = ray.get(thinking.special_tokens.remote()) if thinking else {}
+        special = _ray.get(thinking.special_tokens.remote()) if thinking else None
         self._host = Host(parse(society), _asking(thinking), special)
 
     def live(self, address: str, token: str, number: int, incarnation: int) -> str | None:
