@@ -95,15 +95,20 @@ def placement_for(society: Society) -> Placement:
     `auto` gives each agent its own process while the founders are at most 25 per core and their processes fit in
     half of the free memory; above that the agents share one actor per core.
     """
+    founders = sum(c.count for c in society.population)
     if society.agents_per_actor != "auto":
-        return Placement(society.agents_per_actor, 1_000_000, spares=2 if society.agents_per_actor == 1 else 0)
+        return Placement(society.agents_per_actor, 1_000_000, _spares(founders) if society.agents_per_actor == 1 else 0)
     cores = max(1, int(_ray.cluster_resources().get("CPU", 1)))
     free_mb = psutil.virtual_memory().available // 2**20
     own = min(OWN_PROCESSES_PER_CORE * cores, free_mb // 2 // MB_PER_ACTOR)
-    founders = sum(c.count for c in society.population)
     if founders <= own:
-        return Placement(1, max(1, own), spares=2)
+        return Placement(1, max(1, own), _spares(founders))
     return Placement(1, cores)
+
+
+def _spares(founders: int) -> int:
+    """Actors to keep ready for births: a quarter more than there are founders, since starting one takes seconds."""
+    return max(2, founders // 4)
 
 
 class _World:
