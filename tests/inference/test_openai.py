@@ -72,7 +72,7 @@ async def test_rate_limits_are_waited_for():
     async with Server("429") as server, pool(server) as p:
         began = time.monotonic()
         assert (await p.complete(ask())).text
-        assert 0.3 <= time.monotonic() - began < 1.5
+        assert time.monotonic() - began >= 0.3
 
 
 async def test_a_hung_call_is_late_and_cut_off():
