@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -379,4 +379,30 @@ def run_on_ray(
         Supervisor(run).run(on_status or (lambda status: None), stop or threading.Event())
 
 
-__all__ = ["Supervisor", "placement_for", "ray_session", "run_on_ray"]
+def map_on_ray(
+    work: Callable[[str], None], items: Sequence[str], at_once: int | None, on_done: Callable[[int], None]
+) -> None:
+    """Do the same for each of some items, so many at once, each on a core; tells how many are done.
+
+    A worker that dies is replaced and does its item again. Raises what `work` raises.
+    """
+    with ray_session():
+        task = _ray.remote(num_cpus=1, max_retries=5)(work)
+        todo = list(reversed(items))
+        running: list[Any] = []
+        limit = at_once or max(1, int(_ray.cluster_resources().get("CPU", 1)))
+        done = 0
+        while todo or running:
+            while todo and len(running) < limit:
+                running.append(task.remote(todo.pop()))
+            over, running = ray.wait(running, num_returns=1)
+            for ref in over:
+                try:
+                    ray.get(ref)
+                except RayTaskError as error:
+                    raise _cause(error) from None
+                done += 1
+                on_done(done)
+
+
+__all__ = ["Supervisor", "map_on_ray", "placement_for", "ray_session", "run_on_ray"]

@@ -101,6 +101,20 @@ def fork(
 
 
 @app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A sweep file: a society, what to vary, how often.")],
+    name: Annotated[str | None, typer.Option(help="What to call it.  [default: the file's name]")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs at once.  [default: one per core]")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a society under many conditions, several times each, and compare. Goes on where it was interrupted."""
+    from ethnos.cli import sweeping
+
+    sweeping.sweep(file, name, workers, quiet=quiet, as_json=as_json)
+
+
+@app.command()
 def pause(name: Run, as_json: Json = False) -> None:
     """Let no further tick of a running society begin."""
     from ethnos.cli import steering
