@@ -21,11 +21,16 @@ def ask(source: str, model: str | None, personas: list[str], repeats: int, *, as
     chosen = _model(society, model)
     found = asyncio.run(_probe(society, chosen, _personas(society, personas), repeats))
     if as_json:
-        print_json({"model": chosen, "findings": [asdict(f) for f in found]})
+        print_json({"model": chosen, "findings": [_plain(f) for f in found]})
         return
     columns = list(asdict(found[0])) if found else []
     rows = [[f"{v:.2f}" if isinstance(v, float) else v for v in asdict(f).values()] for f in found]
     print_table(columns, rows, columns[2:], title=f"{chosen}: how far it goes along")
+
+
+def _plain(finding: Finding) -> dict[str, object]:
+    """Shares of no usable answers at all are null: JSON has no NaN."""
+    return {k: None if v != v else v for k, v in asdict(finding).items()}
 
 
 def _model(society: Society, name: str | None) -> str:
