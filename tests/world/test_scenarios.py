@@ -94,12 +94,35 @@ def test_a_scenario_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: py
         ("no_such_module:World", "no_such_module"),
         ("json:JSONDecoder", "no scenario"),
         (":World", "scenario"),
+        ("..json:World", "cannot be imported: TypeError"),
         ("ethnos.world.scenario:Scenario", "no scenario"),
     ],
 )
 def test_what_is_not_found_is_explained(name: str, reason: str) -> None:
     with pytest.raises(SocietyError, match=reason):
         find(name)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "reason"),
+    [
+        (1, "def (:", "cannot be imported: SyntaxError"),
+        (2, "1 / 0", "cannot be imported: ZeroDivisionError"),
+        (3, "raise SystemExit(3)", "cannot be imported: SystemExit"),
+        (
+            4,
+            "from ethnos import Scenario\nclass World(Scenario): minds = {}",
+            "State, Observation, .*neutral, act, adv",
+        ),
+    ],
+)
+def test_a_module_that_is_broken_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: str, reason: str
+) -> None:
+    (tmp_path / f"broken_world_{number}.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SocietyError, match=reason):
+        find(f"broken_world_{number}:World")
 
 
 def test_what_is_fixed_is_a_parameter() -> None:

@@ -15,6 +15,9 @@ BUILT_IN = {
 }
 """The worlds that come with Ethnos, by name."""
 
+_NEEDED = ("State", "Observation", "actions", "neutral", "minds")
+"""What a scenario has to declare, beside its methods."""
+
 
 def find(name: str) -> type[Scenario[Any, Any]]:
     """The scenario called `name`: one of `BUILT_IN`, or `module:Class` on the path or in the current folder.
@@ -29,6 +32,9 @@ def find(name: str) -> type[Scenario[Any, Any]]:
     found: Any = getattr(_module(module, name), attribute, None)
     if not _is_scenario(found):
         raise SocietyError(f"{module} has no scenario {attribute!r}{_near(module, attribute)}")
+    missing = [n for n in _NEEDED if not hasattr(found, n)] + sorted(found.__abstractmethods__)
+    if missing:
+        raise SocietyError(f"scenario {name!r} does not say what its {', '.join(missing)} are; see docs/scenarios.md")
     return found  # type: ignore[no-any-return]
 
 
@@ -43,8 +49,10 @@ def _module(module: str, name: str) -> Any:
         sys.path.append(here)
     try:
         return importlib.import_module(module)
-    except (ImportError, ValueError) as error:
+    except ImportError as error:
         raise SocietyError(f"scenario {name!r}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise SocietyError(f"scenario {name!r} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         if added:
             sys.path.remove(here)
