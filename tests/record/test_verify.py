@@ -99,6 +99,15 @@ def test_a_manifest_that_says_otherwise_is_found(runs: Path) -> None:
     assert failed(verify(run)).keys() == {"manifest"}
 
 
+@pytest.mark.parametrize("text", ["scenario: terra", None])
+def test_another_society_than_the_record_is_of_is_found(runs: Path, text: str | None) -> None:
+    run = make_run("altered").run
+    run.society.unlink()
+    if text is not None:
+        run.society.write_text(text)
+    assert failed(verify(run)).keys() == {"society"}
+
+
 def test_what_a_scenario_forgot_to_record_is_named(runs: Path) -> None:
     def forget(step: Step) -> None:
         if step.tick >= 12:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from ethnos.errors import EthnosError, RecordDamaged
+from ethnos.errors import EthnosError, RecordDamaged, RunError
 from ethnos.record import digest
 from ethnos.record.directory import Manifest, Parent, RunDirectory
 from ethnos.record.reader import Rows, connect, picture, stream
@@ -102,7 +102,17 @@ def verify(run: RunDirectory) -> Verification:
     chain.guard(lambda: chain.follow(run))
     chain.compare(manifest)
     residual, others = _by_sql(run, manifest)
-    return Verification(run.name, chain.digest, chain.tick, chain.seq, residual, [*chain.checks(), *others])
+    checks = [*chain.checks(), _society(run), *others]
+    return Verification(run.name, chain.digest, chain.tick, chain.seq, residual, checks)
+
+
+def _society(run: RunDirectory) -> Check:
+    """Whether the society is still the one that the record is of."""
+    try:
+        run.check_unaltered()
+    except (RunError, OSError) as error:
+        return Check("society", False, str(error))
+    return Check("society", True, "society.yaml is as it was when the run was made")
 
 
 @dataclass
