@@ -5,6 +5,7 @@ run is doing. All data between them goes over gRPC.
 """
 
 import asyncio
+import fcntl
 import json
 import logging
 import os
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 import psutil
@@ -57,7 +58,7 @@ def ray_session() -> Iterator[None]:
     if address and _has_token():
         # A cluster asks for a token by default, a driver that joins one sends it only if told to (Ray 2.60).
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-    folder = None if address else tempfile.mkdtemp(prefix="ethnos-ray-")
+    folder, held = (None, None) if address else _own_folder()
     # Ray would run its workers at niceness 15: beside anything else on the machine they would hardly run at all.
     os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -74,14 +75,30 @@ def ray_session() -> Iterator[None]:
                 object_store_memory=100 * 1024 * 1024,
                 _temp_dir=folder,
             )
+        # Ray would write what it has to say of dead workers between the lines of our output.
+        _ray._private.worker._worker_logs_enabled = False
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ClusterError(f"cannot {'join Ray at ' + address if address else 'start Ray'}: {error}") from error
     try:
         yield
     finally:
         ray.shutdown()
-        if folder:
+        if folder and held:
             shutil.rmtree(folder, ignore_errors=True)
+            held.close()
+
+
+def _own_folder() -> tuple[str, IO[bytes]]:
+    """A folder for a Ray of our own, and the lock that says it is in use; those of killed drivers are removed."""
+    for lock in Path(tempfile.gettempdir()).glob("ethnos-ray-*/in-use"):
+        with suppress(OSError), lock.open("rb") as left:
+            fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix="ethnos-ray-")
+    held = (Path(folder) / "new").open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    (Path(folder) / "new").rename(Path(folder) / "in-use")  # nobody may see it before it is locked
+    return folder, held
 
 
 def _has_token() -> bool:
@@ -174,7 +191,7 @@ class _Agents:
         """`models` is the name of the actor that all thinking goes through; empty if nobody thinks."""
         thinking = ray.get_actor(models) if models else None
         special = _ray.get(thinking.special_tokens.remote()) if thinking else None
-        self._host = Host(parse(society), _asking(thinking), special)
+        self._host = Host(parse(society), _asking(thinking), special, own_process=True)
 
     def live(self, address: str, token: str, number: int, incarnation: int) -> str | None:
         """Why the run ended; None if the world was lost."""

@@ -5,6 +5,7 @@ its new state goes to the world with the decision and comes back when another ac
 """
 
 import asyncio
+import faulthandler
 import inspect
 import time
 from collections.abc import Iterable
@@ -31,6 +32,9 @@ _OPTIONS = [
     ("grpc.max_send_message_length", MAX_STREAM_BYTES),
 ]
 
+STUCK_S = 1.0
+"""How long after the deadline a mind that blocks its process is given up, and the process with it."""
+
 
 class Lost(Exception):
     """The stream to the world broke."""
@@ -39,8 +43,13 @@ class Lost(Exception):
 class Host:
     """Hosts agents of one society."""
 
-    def __init__(self, society: Society, ask: Ask, special: Tokens | None = None) -> None:
-        """`ask` puts a request to one of the society's models; `special` are the tokens those take for their own."""
+    def __init__(self, society: Society, ask: Ask, special: Tokens | None = None, *, own_process: bool = False) -> None:
+        """`ask` puts a request to one of the society's models; `special` are the tokens those take for their own.
+
+        With `own_process` a mind that blocks for longer than the deadline ends the process: whoever started it
+        starts another, which goes on with the committed states.
+        """
+        self._own_process = own_process
         self._society = society
         self._ask = ask
         self._special = special
@@ -108,6 +117,8 @@ class Host:
     async def _decide(self, shown: wire.Observations, stream: Any) -> None:
         """Answer at once for minds in code; let minds that wait think side by side and answer when they are done."""
         ready: list[wire.Decision] = []
+        if self._own_process:
+            faulthandler.dump_traceback_later(self._society.decision_deadline + STUCK_S, exit=True)
         for agent_id, observation in zip(shown.agent_ids, shown.observations, strict=True):
             decision = self.think(shown.tick, agent_id, observation)
             if isinstance(decision, wire.Decision):
@@ -116,6 +127,8 @@ class Host:
                 task = asyncio.create_task(self._send_later(stream, shown.tick, decision))
                 self._thinking.add(task)
                 task.add_done_callback(partial(self._thought, stream))
+        if self._own_process:
+            faulthandler.cancel_dump_traceback_later()
         if ready:
             await self._send(stream, shown.tick, ready)
 
@@ -143,25 +156,29 @@ class Host:
             turn = Turn(agent, tick, self._spec.decode_observation(observation), self._society.seed)
             made = self._minds[agent.cohort].decide(turn)
             if inspect.isawaitable(made):
-                return self._finish(agent, made, start)
-            return self._pack(agent, made, start)
-        except Exception as error:  # noqa: BLE001 - any fault in a mind is recorded as that agent's failure
-            return _failure(agent, error, start)
-
-    async def _finish(self, agent: Agent, made: Any, start: float) -> wire.Decision:
-        try:
-            return self._pack(agent, await made, start)
-        except OutOfBudget:
+                return self._finish(agent_id, agent, made, start)
+            return self._pack(agent_id, agent, made, start)
+        except KeyboardInterrupt:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
-            return _failure(agent, error, start)
+        except BaseException as error:  # noqa: BLE001 - any fault in a mind, also an exit, is that agent's failure
+            return _failure(agent_id, error, start)
 
-    def _pack(self, agent: Agent, made: Any, start: float) -> wire.Decision:
-        """The decision as it travels, and the agent's own state moved on."""
+    async def _finish(self, agent_id: int, agent: Agent, made: Any, start: float) -> wire.Decision:
+        try:
+            return self._pack(agent_id, agent, await made, start)
+        except (OutOfBudget, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - as above
+            if _is_cancelled():
+                raise
+            return _failure(agent_id, error, start)
+
+    def _pack(self, agent_id: int, agent: Agent, made: Any, start: float) -> wire.Decision:
+        """The decision as it travels, and the agent's own state moved on. Who decides is not for a mind to say."""
         decision = made if isinstance(made, Decision) else Decision(made)
         kind, args = self._spec.encode_action(decision.action)
         packed = wire.Decision(
-            agent_id=agent.id,
+            agent_id=agent_id,
             action=kind,
             args=clip(args, MAX_ACTION_BYTES),
             message=decision.message[: MAX_MESSAGE_CHARS + 1].encode("utf-8", "replace").decode(),
@@ -181,12 +198,18 @@ def _layers() -> list[wire.Layer]:
     return [wire.Layer(hash=t.hash, name=t.name, text=t.text) for t in STORE.take()]
 
 
-def _failure(agent: Agent, error: Exception, start: float) -> wire.Decision:
+def _is_cancelled() -> bool:
+    """Whether somebody gave up the task that runs this; a mind may raise the same error by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failure(agent_id: int, error: BaseException, start: float) -> wire.Decision:
     elapsed = (time.perf_counter() - start) * 1000
     known = error if isinstance(error, MindFailed) else None
     text = str(error) if known else f"{type(error).__name__}: {error}"
     return wire.Decision(
-        agent_id=agent.id,
+        agent_id=agent_id,
         failure=text[:1000].encode("utf-8", "replace").decode() or "no reason given",
         late=known is not None and known.late,
         how=msgspec.json.encode(known.how) if known and known.how else b"",

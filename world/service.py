@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ Phase = control.Status.Phase
 HOST_PATIENCE_S = 300.0
 """How long a tick waits for an actor that is not there before the run is given up."""
 
+MOST_LOSSES = 3
+"""How often in one tick an actor may be lost and asked again; after that its agents have failed to decide."""
+
 _OPTIONS = [
     ("grpc.max_receive_message_length", MAX_STREAM_BYTES),
     ("grpc.max_send_message_length", MAX_STREAM_BYTES),
@@ -48,6 +52,8 @@ class _Asked:
     deadline: dict[int, float] = field(default_factory=dict)
     """Host number to the monotonic time at which its agents are late; counts from when they were shown."""
     answers: dict[int, Answer] = field(default_factory=dict)
+    losses: Counter[int] = field(default_factory=Counter)
+    """Host number to how often it was lost while its agents decided."""
     shown_at: float = 0.0
 
 
@@ -249,8 +255,18 @@ class WorldService:
             return
         host.outgoing = None
         if self._asked is not None:
-            self._asked.deadline.pop(host.number, None)
+            shown = self._asked.deadline.pop(host.number, None) is not None
+            self._asked.losses[host.number] += shown
+            if self._asked.losses[host.number] > MOST_LOSSES:
+                self._give_up(self._asked, host.number)
             self._news.set()
+
+    def _give_up(self, asked: _Asked, number: int) -> None:
+        """A mind that takes its process down whenever it is asked must not hold up the tick for ever."""
+        reason = f"its process died {asked.losses[number]} times while it decided"
+        for i in sorted(asked.waiting.pop(number, ())):
+            asked.answers[i] = Answer(i, status="failed", reason=reason, mind=self._mind(i))
+            self._anew[i] = None
 
     def decided(self, host: Host, incarnation: int, decisions: wire.Decisions) -> None:
         """Take decisions in. Stale and doubled ones, and those of agents that live elsewhere, are dropped."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,7 +40,23 @@ class Faulty(Forager):
         return Forager.decide(self, turn)
 
 
+@dataclass(frozen=True)
+class Mad(Forager):
+    """For one agent each: blocks its process, ends it, ends its thread, answers in another's name."""
+
+    def decide(self, turn: Turn) -> Any:
+        if turn.agent.id == 0 and turn.tick == 2:
+            time.sleep(3600)
+        if turn.agent.id == 1 and turn.tick == 4:
+            os._exit(9)
+        if turn.agent.id == 2:
+            raise SystemExit(3)
+        if turn.agent.id == 3:
+            turn.agent.id = 4
+        return Forager.decide(self, turn)
+
+
 class JitterTerra(Terra):
     """Terra, with the minds above."""
 
-    minds: ClassVar[Any] = {**Terra.minds, "jitter": Jitter, "faulty": Faulty}
+    minds: ClassVar[Any] = {**Terra.minds, "jitter": Jitter, "faulty": Faulty, "mad": Mad}

@@ -109,6 +109,20 @@ def test_a_failing_and_a_hanging_mind_cost_only_their_own_turn() -> None:
     assert con.sql("SELECT count(*) FROM late").fetchall() == [(1,)]
 
 
+def test_a_mind_that_takes_its_process_along_costs_its_neighbours_one_turn(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    mad = jitter("population.0.mind=mad", "decision_deadline=2", "ticks=6", "agents_per_actor=5")
+    con = connect(run(mad, name="mad"))
+    rows = con.sql("SELECT agent_id, tick, outcome FROM decisions WHERE outcome <> 'done' AND agent_id <> 2").fetchall()
+    assert {r for r in rows if r[2] == "late"} == {(i, 2, "late") for i in (0, 1, 3, 4)}
+    assert {r for r in rows if r[2] == "failed"} == {(i, 4, "failed") for i in (0, 1, 3, 4)}
+    exits = con.sql("SELECT DISTINCT reason FROM decisions WHERE agent_id = 2 AND outcome = 'failed'").fetchall()
+    assert ("SystemExit: 3",) in exits
+    assert con.sql("SELECT count(*) FROM decisions").fetchall() == [(60,)]
+    assert "raylet" not in capfd.readouterr().out
+
+
 def test_stop_leaves_a_valid_record() -> None:
     stop = threading.Event()
 
