@@ -1,5 +1,6 @@
 """`ethnos run`: its name, its progress, its signals, its last words. Ray itself is tested elsewhere."""
 
+import io
 import json
 import os
 import signal
@@ -20,7 +21,7 @@ from ethnos.record.verify import verify
 from ethnos.run import create
 from ethnos.society import Society
 from ethnos.wire.v1.control_pb2 import Status
-from tests.tiny import ORCHARD, steps
+from tests.tiny import ORCHARD, orchard, steps
 
 
 def run_here(
@@ -164,3 +165,23 @@ def test_a_name_is_a_name_and_no_path(orchard_file: Path, tmp_path: Path, name: 
     with pytest.raises(RunNotFound):
         RunDirectory.find("outside")
     assert sorted(p.name for p in tmp_path.iterdir()) in (["my orchard.yaml"], ["my orchard.yaml", "runs"])
+
+
+def test_progress_that_nobody_reads_any_more_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    with running._teller(orchard(), quiet=False) as teller:
+        teller.tell(Status(tick=1, ticks=10, phase=Status.PHASE_RUNNING))
+
+
+def test_a_disk_that_is_full_from_the_start_is_named(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ethnos.record.directory.write_durably", full)
+    with pytest.raises(EthnosError, match="cannot make the run .*early: No space left on device"):
+        create(orchard(), "early")
+    assert not list(runs.iterdir())

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -17,7 +17,7 @@ from rich.text import Text
 from ethnos import society as societies
 from ethnos.analytics.summary import Summary, summarise
 from ethnos.cli.listing import print_summary
-from ethnos.cli.output import console, number, print_json, print_line
+from ethnos.cli.output import console, number, print_json, print_line, safe
 from ethnos.errors import RunExists
 from ethnos.record.directory import RunDirectory, next_name
 from ethnos.run import resume as resume_run
@@ -148,7 +148,9 @@ class _Lines:
         self._next = time.monotonic() + LINE_EVERY_S
         told = _PHASES.get(status.phase) or f"{self._pace.told(status)}, {self._pace.left(status)} left"
         told = status.reason or told if status.phase == Status.PHASE_STARTING else told
-        print_line(f"tick {max(status.tick, 0)}/{status.ticks}, {told}", error=True)
+        with suppress(OSError):  # whoever reads along may leave; the run goes on
+            sys.stderr.write(f"{safe(f'tick {max(status.tick, 0)}/{status.ticks}, {told}')}\n")
+            sys.stderr.flush()
 
 
 class _Pace:

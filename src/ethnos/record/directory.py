@@ -132,6 +132,9 @@ class RunDirectory:
                 folder.mkdir()
             write_durably(run.society, society.encode())
             run.write_manifest(manifest)
+        except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
+            raise RunError(f"cannot make the run {path}: {error.strerror}") from error
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise
