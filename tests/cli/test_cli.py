@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -95,6 +96,9 @@ def test_show_loads_no_code_of_a_run(runs: Path, tmp_path: Path, monkeypatch: py
     run.society.write_text(run.society.read_text().replace("tests.tiny:Orchard", "trap:Trap"))
     (tmp_path / "trap.py").write_text("raise SystemExit('loaded')")
     monkeypatch.chdir(tmp_path)
+    manifest = run.manifest()
+    manifest.society = sha256(run.society.read_bytes()).hexdigest()
+    run.write_manifest(manifest)
     for words in (["show", "foreign"], ["verify", "foreign"], ["schema", "foreign"], ["runs"]):
         assert call(*words)
 
