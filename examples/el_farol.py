@@ -43,14 +43,6 @@ class ElFarol(Scenario):
     State = Observation = Bar
     actions, neutral, events, minds = (Go,), Go(), (Night,), {"gambler": Gambler}
 
-    def setup(self, cohorts, tick):
-        for name in [c.name for c in cohorts for _ in range(c.count)]:
-            tick.born(cohort=name, persona={})
-        return Bar()
-
-    def observe(self, state, agents, news):
-        return [state] * len(agents)
-
     def act(self, state, agent, action, tick):
         state.tonight += action.out
 

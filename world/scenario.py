@@ -181,17 +181,26 @@ class Scenario(ABC, Generic[P, S]):
         """What makes these parameters and founders impossible together, in words; nothing if they are fine."""
         return ()
 
-    @abstractmethod
     def setup(self, cohorts: Sequence[Cohort], tick: Tick) -> S:
-        """Make the world of tick 0: call `tick.born` for each founder, emit what is there, return the state."""
+        """Make the world of tick 0: call `tick.born` for each founder, emit what is there, return the state.
+
+        Unless overridden, the founders are born with their cohort's persona into a `State()` of defaults.
+        """
+        for cohort in (c for c in cohorts for _ in range(c.count)):
+            tick.born(cohort=cohort.name, persona=cohort.persona)
+        state: S = self.State()
+        return state
 
     def due(self, state: S, agents: Mapping[int, Agent]) -> Iterable[int]:
         """Ids of the agents to be asked in the coming tick. All of them, unless the scenario takes turns."""
         return agents.keys()
 
-    @abstractmethod
     def observe(self, state: S, agents: Sequence[Agent], news: News) -> list[Any]:
-        """An `Observation` for each of `agents`, in that order. Called once a tick for all: vectorise here."""
+        """An `Observation` for each of `agents`, in that order. Called once a tick for all: vectorise here.
+
+        Unless overridden, everybody sees all of the state: for worlds whose `Observation` is their `State`.
+        """
+        return [state] * len(agents)
 
     def told(self) -> str:
         """The rules, as all members are told them, these parameters included. It goes before every turn of
