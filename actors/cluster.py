@@ -9,6 +9,7 @@ import fcntl
 import json
 import logging
 import os
+import platform
 import secrets
 import shutil
 import tempfile
@@ -16,20 +17,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
 import grpc
 import psutil
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from ethnos.actors.host import Host, Lost
 from ethnos.actors.inference.request import Reply, Request
 from ethnos.actors.minds.making import Ask
 from ethnos.actors.thinking import Models, spent_before
 from ethnos.errors import ClusterError, EthnosError
-from ethnos.record.directory import RunDirectory, write_durably
+from ethnos.record.directory import RunDirectory, now, write_durably
 from ethnos.society import Society, parse
 from ethnos.wire.v1 import control_pb2 as control
 from ethnos.wire.v1 import control_pb2_grpc
@@ -40,6 +43,8 @@ _ray: Any = ray
 """Parts of Ray's interface have no types, or too narrow ones."""
 
 MOST_DEATHS = 3
+SURVEY_S = 60.0
+"""How long a node may take to run a task that only looks around."""
 RETRY_S = 0.2
 """Between an actor's attempts to reach a world that is away."""
 MB_PER_ACTOR = 60
@@ -396,6 +401,50 @@ def run_on_ray(
         Supervisor(run).run(on_status or (lambda status: None), stop or threading.Event())
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a cluster, and what a short task found on it."""
+
+    address: str
+    alive: bool
+    resources: dict[str, float]
+    labels: dict[str, str]
+    versions: str = ""
+    """Of Python, Ray and Ethnos, in words."""
+    skew_s: float = 0.0
+    """How far its clock is ahead of this one's."""
+    sees_folder: bool = True
+
+
+def survey(folder: str) -> list[Node]:
+    """The nodes of the cluster, by address, each looked at from inside; `folder` is looked for there.
+
+    Raises ClusterError.
+    """
+    with ray_session():
+        return sorted((_surveyed(n, folder) for n in _ray.nodes()), key=lambda n: n.address)
+
+
+def _surveyed(node: dict[str, Any], folder: str) -> Node:
+    known = (node["NodeManagerAddress"], bool(node["Alive"]), dict(node["Resources"]), dict(node.get("Labels") or {}))
+    if not known[1]:
+        return Node(*known)
+    there = _ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    look = _ray.remote(num_cpus=0, scheduling_strategy=there)(_look)
+    try:
+        ray.get(look.remote(folder), timeout=SURVEY_S)  # the first call waits for a process, which is no skew
+        asked = now().timestamp()
+        versions, time_there, sees = ray.get(look.remote(folder), timeout=SURVEY_S)
+    except (GetTimeoutError, RayTaskError, RayError) as error:
+        raise ClusterError(f"node {known[0]} runs no task: {type(error).__name__}") from None
+    return Node(*known, versions, time_there - (asked + now().timestamp()) / 2, sees)
+
+
+def _look(folder: str) -> tuple[str, float, bool]:
+    versions = f"Python {platform.python_version()}, Ray {version('ray')}, Ethnos {version('ethnos')}"
+    return versions, now().timestamp(), Path(folder).is_dir()
+
+
 def map_on_ray(
     work: Callable[[str], None], items: Sequence[str], at_once: int | None, on_done: Callable[[int], None]
 ) -> None:
@@ -422,4 +471,4 @@ def map_on_ray(
                 on_done(done)
 
 
-__all__ = ["Supervisor", "map_on_ray", "placement_for", "ray_session", "run_on_ray"]
+__all__ = ["Node", "Supervisor", "map_on_ray", "placement_for", "ray_session", "run_on_ray", "survey"]

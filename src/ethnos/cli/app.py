@@ -252,6 +252,19 @@ def probe(
 
 
 @app.command()
+def doctor(
+    society: Annotated[
+        str | None, typer.Argument(metavar="[SOCIETY]", help="A society that is to run here, for what it will need.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Look at this machine, or the cluster at $RAY_ADDRESS, and say what will go wrong. Exit code 1: something will."""
+    from ethnos.cli import examining
+
+    raise typer.Exit(examining.doctor(society, as_json=as_json))
+
+
+@app.command()
 def picture(
     name: Run,
     tick: Annotated[int | None, typer.Option(help="Which tick to show.  [default: the last]")] = None,
