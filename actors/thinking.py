@@ -1,13 +1,15 @@
 """The models of one society: a pool for each, behind one budget."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
-from ethnos.actors.inference.budget import Budget, Spent
+from ethnos.actors.inference.budget import Budget, Ledger, Spent
+from ethnos.actors.inference.engines.make import make_engines
+from ethnos.actors.inference.engines.managed import Serve, serve_here
 from ethnos.actors.inference.pool import Pool
 from ethnos.actors.inference.request import Reply, Request
-from ethnos.actors.inference.specs import EngineSpec
+from ethnos.engines import EngineSpec
 from ethnos.errors import OutOfBudget
 from ethnos.record.directory import RunDirectory
 from ethnos.society import Society
@@ -16,12 +18,11 @@ from ethnos.society import Society
 class Models:
     """Answers requests to any of a society's models. `async with Models(society) as models: ...`"""
 
-    def __init__(self, society: Society, spent: Spent | None = None) -> None:
-        """`spent` is what the run had spent before."""
+    def __init__(self, society: Society, spent: Spent | None = None, serve: Serve = serve_here) -> None:
+        """`spent` is what the run had spent before; `serve` looks after the servers that are ours to start."""
         limits = society.budget
-        self._before = spent or Spent()
-        self._budget = Budget(limits.tokens, limits.money, limits.wall_s)
-        self._pools = {name: _pool(name, specs, self._budget) for name, specs in society.models.items()}
+        self._ledger = Ledger(Budget(limits.tokens, limits.money, limits.wall_s), spent)
+        self._pools = {n: Pool(make_engines(specs, serve), ledger=self._ledger) for n, specs in engines(society)}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -35,26 +36,11 @@ class Models:
 
     async def ask(self, model: str, request: Request) -> Reply:
         """The answer to a request, or a reply that says why there is none. Raises OutOfBudget."""
-        if used := self._used_up():
-            raise OutOfBudget(f"the budget is spent: {used}; raise it with --set and resume")
         reply = await self._pools[model].complete(request)
         if reply.error == "budget":
-            raise OutOfBudget(f"the budget is spent: {self._used_up() or 'no more requests fit in it'}")
+            used = self._ledger.used_up() or "no more requests fit in it"
+            raise OutOfBudget(f"the budget is spent: {used}; raise it with --set and resume")
         return reply
-
-    def _used_up(self) -> str:
-        """Which limit was reached, all models together and what was spent before included."""
-        spent = [self._before, *(pool.spent for pool in self._pools.values())]
-        tokens, money = sum(s.tokens for s in spent), sum(s.money for s in spent)
-        wall = self._before.wall_s + max((pool.spent.wall_s for pool in self._pools.values()), default=0.0)
-        limits = self._budget
-        if limits.tokens is not None and tokens >= limits.tokens:
-            return f"{tokens:,} of {limits.tokens:,} tokens"
-        if limits.money is not None and money >= limits.money:
-            return f"{money:,.2f} of {limits.money:,.2f}"
-        if limits.wall_s is not None and wall >= limits.wall_s:
-            return f"{wall:,.0f} of {limits.wall_s:,.0f} seconds"
-        return ""
 
     def special_tokens(self) -> dict[str, list[str]]:
         """For each model the texts that it takes for its own."""
@@ -65,12 +51,10 @@ class Models:
         return {name: pool.stats() for name, pool in self._pools.items()}
 
 
-def _pool(name: str, specs: Sequence[EngineSpec], budget: Budget) -> Pool:
-    """The engines that serve one model. Raises EthnosError if one needs what is not installed."""
-    from ethnos.actors.inference.engines.make import make_engines
-
-    named = [spec.model_copy(update={"name": spec.name or f"{name}-{i}"}) for i, spec in enumerate(specs)]
-    return Pool(make_engines(named), budget=budget)
+def engines(society: Society) -> Iterator[tuple[str, list[EngineSpec]]]:
+    """Each model of a society with the engines that serve it, by the names that they have in the record."""
+    for model, specs in society.models.items():
+        yield model, [s.model_copy(update={"name": s.name or f"{model}-{i}"}) for i, s in enumerate(specs)]
 
 
 def spent_before(run: RunDirectory) -> Spent:

@@ -1,5 +1,6 @@
 """What a run may spend on models, and what it has spent."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,16 +49,27 @@ class Estimate:
 
 
 class Ledger:
-    """Keeps a run inside its budget: what is in flight counts as if it came to its most."""
+    """Keeps a run inside its budget: what is in flight counts as if it came to its most.
 
-    def __init__(self, budget: Budget, spent: Spent, now: float) -> None:
-        self.spent = spent
+    One for all pools of a society, so that none of them spends what another one has set aside.
+    """
+
+    def __init__(self, budget: Budget = Budget(), spent: Spent | None = None) -> None:  # noqa: B008 (frozen)
+        """`spent` is what the run had spent before."""
+        self.spent = spent or Spent()
         self._budget = budget
         self._reserved_tokens = 0.0
         self._reserved_money = 0.0
         self._open = 0
-        self._started = now - spent.wall_s
+        self._started: float | None = None
+        self._freed: list[Callable[[], None]] = []
         self._ratio = TOKENS_PER_CHARACTER
+
+    def open(self, now: float, freed: Callable[[], None]) -> None:
+        """A pool begins to work at `now`, and is told when something that was set aside becomes free."""
+        if self._started is None:
+            self._started = now - self.spent.wall_s
+        self._freed.append(freed)
 
     def estimate(self, request: Request, prices: Prices) -> Estimate:
         if self._budget.tokens is None and self._budget.money is None:
@@ -81,6 +93,8 @@ class Ledger:
         self._open -= 1
         self._reserved_tokens -= estimate.tokens
         self._reserved_money -= estimate.money
+        for freed in self._freed:
+            freed()
 
     def pay(self, answer: Answer, cost: float, characters: int = 0) -> None:
         """Enter what an answer cost; `characters` of its prompt teach the length of a token."""
@@ -95,11 +109,25 @@ class Ledger:
 
     def tick(self, now: float) -> None:
         """Let time pass."""
-        self.spent.wall_s = now - self._started
+        if self._started is not None:
+            self.spent.wall_s = now - self._started
         self._check()
 
+    def used_up(self) -> str:
+        """The limit that was reached, in words; empty if there is none."""
+        spent, budget = self.spent, self._budget
+        limits = {
+            "tokens": f"{spent.tokens:,} of {budget.tokens or 0:,} tokens",
+            "money": f"{spent.money:,.2f} of {budget.money or 0:,.2f}",
+            "wall time": f"{spent.wall_s:,.0f} of {budget.wall_s or 0:,.0f} seconds",
+        }
+        return limits.get(spent.exhausted, "")
+
     def wall_left(self, now: float) -> float | None:
-        return None if self._budget.wall_s is None else self._started + self._budget.wall_s - now
+        """Seconds until the wall time is spent; None if it has no limit or has not begun."""
+        if self._budget.wall_s is None or self._started is None:
+            return None
+        return self._started + self._budget.wall_s - now
 
     def _fits(self, estimate: Estimate) -> bool:
         tokens, money = self._budget.tokens, self._budget.money

@@ -34,6 +34,7 @@ class Care:
             await lane.engine.start()
         except Trouble as trouble:
             log.warning("engine %s: %s", lane.name, trouble)
+            lane.why_down = str(trouble)
             self.bury(lane)
 
     def bury(self, lane: Lane) -> None:

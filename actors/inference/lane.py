@@ -58,6 +58,7 @@ class Lane:
     waiting: Waiting = field(default_factory=Waiting)
     in_flight: int = 0
     down: bool = False
+    why_down: str = ""
     paused_until: float = 0.0
     counts: Counts = field(default_factory=Counts)
     heads: "OrderedDict[str, asyncio.Task[None] | None]" = field(default_factory=OrderedDict)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
-from ethnos.actors.inference.budget import Budget, Ledger, Spent
+from ethnos.actors.inference.budget import Ledger, Spent
 from ethnos.actors.inference.care import Care, Restart
 from ethnos.actors.inference.engines.base import (
     Answer,
@@ -62,17 +62,16 @@ class Pool:
         self,
         engines: Sequence[Engine],
         *,
-        budget: Budget = Budget(),  # noqa: B008 (frozen)
-        spent: Spent | None = None,
+        ledger: Ledger | None = None,
         restart: Restart | None = None,
         settings: Settings = Settings(),  # noqa: B008 (frozen)
     ) -> None:
+        """`ledger` is shared by all pools of a society; left out, there is no limit."""
         if len({e.name for e in engines}) != len(engines) or not engines:
             raise EthnosError("a pool needs engines, each with a name of its own")
         self._lanes = [Lane(engine) for engine in engines]
         self._settings = settings
-        self._budget = budget
-        self._ledger_start = spent or Spent()
+        self._ledger = ledger or Ledger()
         self._tasks = Tasks()
         self._care = Care(settings, restart, self._tasks, self._lane_changed)
         self._warmth = Warmth(settings.warm_timeout_s, self._tasks, self._pay)
@@ -90,12 +89,17 @@ class Pool:
         self._batches = any(e.traits.batch > 1 for e in engines)
 
     async def start(self) -> None:
-        """Connect to the engines. One that cannot be reached is tried again while the others work."""
+        """Connect to the engines. One that cannot be reached is tried again while the others work.
+
+        Raises EthnosError if none of them can be reached: a run that nobody could think in should not begin.
+        """
         self._loop = asyncio.get_running_loop()
-        self._ledger = Ledger(self._budget, self._ledger_start, self._loop.time())
+        self._ledger.open(self._loop.time(), self._wake)
         for lane in self._lanes:
             lane.idle.since = self._loop.time()
         await asyncio.gather(*(self._care.connect(lane) for lane in self._lanes))
+        if all(lane.down for lane in self._lanes):
+            raise EthnosError("no engine answers: " + "; ".join(f"{n.name}: {n.why_down}" for n in self._lanes))
         if (left := self._ledger.wall_left(self._loop.time())) is not None:
             self._curfew = self._loop.call_later(max(left, 0.0), self._wake)
 
@@ -141,7 +145,7 @@ class Pool:
 
     @property
     def spent(self) -> Spent:
-        """What the run has spent; `exhausted` says which limit was reached, if any."""
+        """What the run has spent through all pools of its ledger; `exhausted` says which limit was reached, if any."""
         self._ledger.tick(self._loop.time())
         return self._ledger.spent
 

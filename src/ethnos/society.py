@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ethnos.actors.inference.specs import BudgetSpec, EngineSpec
+from ethnos.engines import BudgetSpec, EngineSpec
 from ethnos.errors import Refused, SocietyError
 from ethnos.world import scenarios
 from ethnos.world.interventions import KINDS, AddAgent, Change, SetParameter

@@ -26,12 +26,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("world.spec",),
     ("world.scenario",),
     ("world.events", "world.turn", "world.prose", "world.interventions", "world.limits"),
+    ("engines",),
     ("chance", "errors", "wire"),
 )
 """From the top down; modules in one row may use each other. A name stands for all modules below it."""
 
-EXCEPTIONS = {"society": ("actors.inference.specs", "actors.minds")}
-"""A society file names engines and minds, and its check makes each mind once to see whether it can be made."""
+EXCEPTIONS = {"society": ("actors.minds",)}
+"""A society file's check makes each mind once to see whether it can be made."""
 
 PURE = ("world.world", "world.spec", "world.scenario", "world.scenarios", "world.events", "world.turn", "chance")
 """What the same decisions must always give the same results in: plain functions over plain data."""

@@ -13,7 +13,7 @@ from ethnos.actors.inference.engines.make import make_engines
 from ethnos.actors.inference.pool import Pool
 from ethnos.actors.inference.request import Layer, Reply, Request, Sampling
 from ethnos.actors.inference.settings import Settings
-from ethnos.actors.inference.specs import EmbeddedSpec
+from ethnos.engines import EmbeddedSpec
 from ethnos.errors import EthnosError
 
 ACTIONS = ["eat", "move", "rest", "speak"]

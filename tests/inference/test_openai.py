@@ -11,7 +11,7 @@ from ethnos.actors.inference.engines.make import make_engines
 from ethnos.actors.inference.engines.openai import OpenAIEngine
 from ethnos.actors.inference.pool import Pool
 from ethnos.actors.inference.settings import Settings
-from ethnos.actors.inference.specs import OpenAISpec
+from ethnos.engines import OpenAISpec
 from ethnos.errors import EthnosError
 
 from .server import Server

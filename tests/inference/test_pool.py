@@ -410,3 +410,10 @@ def test_nothing_is_lost_and_nothing_is_answered_twice(faults, engines, batch, a
         assert reply.text == f"to 0-{agent}-0" if not reply.error else reply.text == ""
     assert len(served) == len(set(served)) == sum(not r.error for r in replies)
     assert (stats["waiting"], stats["in_flight"]) == (0, 0)
+
+
+async def test_a_pool_without_any_engine_says_so_at_once():
+    one, other = Stub(name="one", alive=False), Stub(name="other", alive=False)
+    with pytest.raises(EthnosError, match="one: nobody there; other: nobody there"):
+        async with Pool([one, other]):
+            pass

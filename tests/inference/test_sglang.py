@@ -11,7 +11,7 @@ from ethnos.actors.inference.engines.managed import SglangServer, command, key_f
 from ethnos.actors.inference.engines.sglang import SglangEngine, parse_metrics
 from ethnos.actors.inference.pool import Pool
 from ethnos.actors.inference.settings import Settings
-from ethnos.actors.inference.specs import EngineSpec, ManagedSglang, SglangSpec
+from ethnos.engines import EngineSpec, ManagedSglang, SglangSpec
 from ethnos.errors import EthnosError
 
 from .server import Server

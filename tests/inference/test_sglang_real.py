@@ -17,7 +17,7 @@ from ethnos.actors.inference.engines.managed import SglangServer
 from ethnos.actors.inference.engines.sglang import SglangEngine
 from ethnos.actors.inference.pool import Pool
 from ethnos.actors.inference.request import Layer, Request, Sampling
-from ethnos.actors.inference.specs import ManagedSglang, OpenAISpec, SglangSpec
+from ethnos.engines import ManagedSglang, OpenAISpec, SglangSpec
 
 PYTHON = os.environ.get("ETHNOS_SGLANG_PYTHON", "")
 pytestmark = [

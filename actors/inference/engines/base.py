@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 
 from ethnos.actors.inference.request import Request
+from ethnos.engines import PriceTable
 
 MAX_TEXT = 200_000
 """Characters of an answer that are kept; what is longer is no decision."""
@@ -110,6 +111,10 @@ class Prices:
     prompt: float = 0.0
     cached: float | None = None
     completion: float = 0.0
+
+    @classmethod
+    def of(cls, table: PriceTable) -> "Prices":
+        return cls(table.prompt, table.cached, table.completion)
 
     def cost(self, answer: Answer) -> float:
         cached = self.prompt if self.cached is None else self.cached

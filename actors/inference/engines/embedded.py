@@ -19,11 +19,11 @@ import msgspec
 from ethnos import models
 from ethnos.actors.inference import chat
 from ethnos.actors.inference.engines import gguf, llama
-from ethnos.actors.inference.engines.base import Answer, Call, Deliver, Traits, Unreachable, shorten
+from ethnos.actors.inference.engines.base import Answer, Call, Deliver, Prices, Traits, Unreachable, shorten
 from ethnos.actors.inference.engines.completion import body, read
 from ethnos.actors.inference.engines.http import Http
 from ethnos.actors.inference.request import Request
-from ethnos.actors.inference.specs import EmbeddedSpec
+from ethnos.engines import EmbeddedSpec
 from ethnos.errors import EthnosError
 
 START_TIMEOUT = 300.0
@@ -34,7 +34,7 @@ class EmbeddedEngine:
 
     def __init__(self, spec: EmbeddedSpec, name: str) -> None:
         self.name = name
-        self.prices = spec.prices.prices()
+        self.prices = Prices.of(spec.prices)
         self.traits = Traits(1, spec.in_flight, spec.in_flight)
         self._spec = spec
         self._path = models.locate(spec.model)

@@ -6,17 +6,58 @@ A plain class: on a cluster a Ray actor that owns the GPUs holds one of these, a
 import asyncio
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import yaml
 
 from ethnos.actors.inference.engines.base import Unreachable
 from ethnos.actors.inference.engines.child import Child, free_port
 from ethnos.actors.inference.engines.http import Http
-from ethnos.actors.inference.specs import ManagedSglang
+from ethnos.engines import ManagedSglang, SglangSpec
 from ethnos.errors import EthnosError
 
 POLL = 1.0
+
+
+class Server(Protocol):
+    """Whoever starts a server and looks after it: in this process, or from a Ray actor that owns the GPUs."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, once it has started."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """False if it is known to have ended."""
+        ...
+
+    async def start(self) -> None:
+        """Returns when it serves. Does nothing if it runs already. Raises Unreachable if it ends or takes too long."""
+        ...
+
+    async def restart(self) -> None:
+        """Start it again, unless it serves after all."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
+Serve = Callable[[SglangSpec], Server]
+"""Makes what looks after the server of an engine that Ethnos has to start."""
+
+
+def serve_here(spec: SglangSpec) -> Server:
+    """The server as a child of this process."""
+    assert spec.managed is not None
+    return SglangServer(spec.managed, spec.api_key_env, log_of(spec.name))
+
+
+def log_of(engine: str) -> Path:
+    """Where a server's own output goes: a file that only we can read, in the machine's folder for such."""
+    return Path(tempfile.gettempdir()) / f"ethnos-engine-{os.getuid()}" / f"{engine}-{os.getpid()}.log"
 
 
 class SglangServer:
@@ -40,7 +81,6 @@ class SglangServer:
         return self._child is not None and self._child.alive
 
     async def start(self) -> None:
-        """Returns when it serves. Does nothing if it runs already. Raises Unreachable if it ends or takes too long."""
         async with self._lock:
             await self._start()
 

@@ -14,6 +14,7 @@ from ethnos.actors.inference.engines.base import (
     Broken,
     Call,
     Deliver,
+    Prices,
     Traits,
     Trouble,
     Unreachable,
@@ -22,7 +23,7 @@ from ethnos.actors.inference.engines.base import (
 from ethnos.actors.inference.engines.completion import body, read
 from ethnos.actors.inference.engines.http import decode, error_text, redact
 from ethnos.actors.inference.request import Request
-from ethnos.actors.inference.specs import OpenAISpec
+from ethnos.engines import OpenAISpec
 from ethnos.errors import EthnosError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class OpenAIEngine:
     def __init__(self, spec: OpenAISpec, name: str) -> None:
         self.name = name
         self.model = spec.model
-        self.prices = spec.prices.prices()
+        self.prices = Prices.of(spec.prices)
         most = spec.max_in_flight or 256
         self.traits = Traits(1, min(16, most), most)
         self._spec = spec

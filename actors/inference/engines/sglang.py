@@ -26,6 +26,7 @@ from ethnos.actors.inference.engines.base import (
     Call,
     Deliver,
     Overloaded,
+    Prices,
     Refused,
     Traits,
     Trouble,
@@ -36,9 +37,9 @@ from ethnos.actors.inference.engines.base import (
 )
 from ethnos.actors.inference.engines.completion import count
 from ethnos.actors.inference.engines.http import Http
-from ethnos.actors.inference.engines.managed import SglangServer
+from ethnos.actors.inference.engines.managed import Serve, Server, serve_here
 from ethnos.actors.inference.request import Request, Sampling
-from ethnos.actors.inference.specs import SglangSpec
+from ethnos.engines import SglangSpec
 from ethnos.errors import EthnosError
 
 START_TIMEOUT = 30.0
@@ -49,12 +50,10 @@ ONE_BY_ONE = 16
 class SglangEngine:
     """One copy of a model behind a server's URL."""
 
-    def __init__(
-        self, spec: SglangSpec, name: str, rank: int | None = None, server: SglangServer | None = None
-    ) -> None:
+    def __init__(self, spec: SglangSpec, name: str, rank: int | None = None, server: Server | None = None) -> None:
         self.name = name
         self.model = ""
-        self.prices = spec.prices.prices()
+        self.prices = Prices.of(spec.prices)
         self.special: frozenset[str] = frozenset()
         self.deterministic = False
         self._spec = spec
@@ -347,9 +346,9 @@ class SglangEngine:
         return [str(t) for t in texts]
 
 
-def engines(spec: SglangSpec, name: str) -> list[SglangEngine]:
+def engines(spec: SglangSpec, name: str, serve: Serve = serve_here) -> list[SglangEngine]:
     """An engine for each copy of the model behind one server."""
-    server = None if spec.managed is None else SglangServer(spec.managed, spec.api_key_env)
+    server = None if spec.managed is None else serve(spec)
     if spec.copies == 1 or spec.router:
         return [SglangEngine(spec, name, None, server)]
     return [SglangEngine(spec, f"{name}.{rank}", rank, server) for rank in range(spec.copies)]

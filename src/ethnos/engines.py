@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ethnos.actors.inference.engines.base import Prices
-
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
@@ -23,9 +21,6 @@ class PriceTable(_Spec):
     cached: float | None = Field(default=None, ge=0)
     """Prompt tokens that the engine had cached; left out, they cost what the others do."""
     completion: float = Field(default=0.0, ge=0)
-
-    def prices(self) -> Prices:
-        return Prices(self.prompt, self.cached, self.completion)
 
 
 class _EngineSpec(_Spec):
