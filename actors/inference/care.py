@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from ethnos.actors.inference.engines.base import Trouble
 from ethnos.actors.inference.lane import Lane
@@ -12,19 +12,14 @@ from ethnos.errors import EthnosError
 
 log = logging.getLogger(__name__)
 
-Restart = Callable[[str], Awaitable[None]]
-"""Is told the name of an engine that died, before it is asked to come back. May raise EthnosError."""
 ABORT_TIMEOUT = 5.0
 
 
 class Care:
     """Looks after the engines of a pool."""
 
-    def __init__(
-        self, settings: Settings, restart: Restart | None, tasks: Tasks, changed: Callable[[Lane], None]
-    ) -> None:
+    def __init__(self, settings: Settings, tasks: Tasks, changed: Callable[[Lane], None]) -> None:
         self._settings = settings
-        self._restart = restart
         self._tasks = tasks
         self._changed = changed
 
@@ -69,8 +64,6 @@ class Care:
 
     async def _revived(self, lane: Lane) -> bool:
         try:
-            if self._restart is not None:
-                await self._restart(lane.name)
             await lane.engine.revive()
             await lane.engine.start()
         except (Trouble, EthnosError, OSError) as error:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 from ethnos.actors.inference.budget import Ledger, Spent
-from ethnos.actors.inference.care import Care, Restart
+from ethnos.actors.inference.care import Care
 from ethnos.actors.inference.engines.base import (
     Answer,
     Broken,
@@ -63,7 +63,6 @@ class Pool:
         engines: Sequence[Engine],
         *,
         ledger: Ledger | None = None,
-        restart: Restart | None = None,
         settings: Settings = Settings(),  # noqa: B008 (frozen)
     ) -> None:
         """`ledger` is shared by all pools of a society; left out, there is no limit."""
@@ -73,7 +72,7 @@ class Pool:
         self._settings = settings
         self._ledger = ledger or Ledger()
         self._tasks = Tasks()
-        self._care = Care(settings, restart, self._tasks, self._lane_changed)
+        self._care = Care(settings, self._tasks, self._lane_changed)
         self._warmth = Warmth(settings.warm_timeout_s, self._tasks, self._pay)
         self._routing = Routing()
         self._memo = Memo(settings.memo_replies, settings.memo_bytes)
