@@ -26,11 +26,15 @@ import grpc
 import psutil
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ethnos.actors.host import Host, Lost
+from ethnos.actors.inference.engines.base import Trouble, Unreachable
+from ethnos.actors.inference.engines.managed import SglangServer, log_of
 from ethnos.actors.inference.request import Reply, Request
 from ethnos.actors.minds.making import Ask
-from ethnos.actors.thinking import Models, spent_before
+from ethnos.actors.thinking import Models, engines, spent_before
+from ethnos.engines import ManagedSglang, SglangSpec
 from ethnos.errors import ClusterError, EthnosError
 from ethnos.record.directory import RunDirectory, now, write_durably
 from ethnos.society import Society, parse
@@ -42,6 +46,7 @@ from ethnos.world.service import WorldService
 _ray: Any = ray
 """Parts of Ray's interface have no types, or too narrow ones."""
 
+STARTING = control.Status.PHASE_STARTING
 MOST_DEATHS = 3
 SURVEY_S = 60.0
 """How long a node may take to run a task that only looks around."""
@@ -161,11 +166,67 @@ class _World:
         return self._address
 
 
+class _Engine:
+    """The actor around an engine's server. It owns the GPUs that the server is given, and comes back with its node."""
+
+    def __init__(self, engine: str, local: bool) -> None:
+        spec = SglangSpec.model_validate_json(engine)
+        managed = spec.managed
+        assert managed is not None
+        if not local and managed.host == "127.0.0.1":
+            managed = managed.model_copy(update={"host": _ray.util.get_node_ip_address()})
+        self._server = SglangServer(managed, spec.api_key_env, log_of(spec.name))
+
+    async def start(self) -> str:
+        """Its URL, once it serves."""
+        await self._server.start()
+        return self._server.url
+
+    async def restart(self) -> str:
+        await self._server.restart()
+        return self._server.url
+
+    async def stop(self) -> None:
+        await self._server.stop()
+
+
+class _EngineElsewhere:
+    """An engine's server as the pool sees it, through the actor that looks after it."""
+
+    alive = True
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+        self.url = ""
+
+    async def start(self) -> None:
+        self.url = await self._call("start")
+
+    async def restart(self) -> None:
+        self.url = await self._call("restart")
+
+    async def stop(self) -> None:
+        await self._call("stop")
+
+    async def _call(self, name: str) -> Any:
+        try:
+            return await getattr(self._actor, name).remote()
+        except RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Trouble | EthnosError) else Unreachable(str(error)) from None
+        except RayActorError as error:
+            raise Unreachable(f"its actor is gone: {error}") from None
+
+
 class _Models:
     """The actor around a society's models; asynchronous, so that all agents can wait at once."""
 
-    def __init__(self, society: str, path: str) -> None:
-        self._models = Models(parse(society), spent_before(RunDirectory(Path(path))))
+    def __init__(self, society: str, path: str, actors: dict[str, str]) -> None:
+        """`actors` names who looks after the engines that are ours to start, by the engines' names."""
+
+        def serve(spec: SglangSpec) -> _EngineElsewhere:
+            return _EngineElsewhere(ray.get_actor(actors[spec.name]))
+
+        self._models = Models(parse(society), spent_before(RunDirectory(Path(path))), serve)
         self._starting: asyncio.Task[Models] | None = None
 
     async def start(self) -> None:
@@ -230,11 +291,17 @@ class Supervisor:
         self._token = secrets.token_urlsafe(32)
         self._local = not os.environ.get("RAY_ADDRESS")
         """On a Ray of our own nothing listens beyond this machine."""
-        remote_world = _ray.remote(max_restarts=-1, max_concurrency=2, num_cpus=0)(_World)
+        self._beside_disk = NodeAffinitySchedulingStrategy(_ray.get_runtime_context().get_node_id(), soft=False)
+        """For what reads or writes the run's directory: the node that has it."""
+        remote_world = _ray.remote(
+            max_restarts=-1, max_concurrency=2, num_cpus=0, scheduling_strategy=self._beside_disk
+        )(_World)
         self._world = remote_world.remote(str(run.path.resolve()), self._token)
-        self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0)(_Agents)
+        self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0, scheduling_strategy="SPREAD")(_Agents)
+        self._engines: dict[str, Any] = {}
+        """The actors that look after the engines of ours, by the engines' names."""
         self._models_name = f"models-{secrets.token_hex(8)}" if self._society.models else ""
-        self._models = self._start_models() if self._society.models else None
+        self._models: Any = None
         self._hosts: list[Any] = []
         self._living: dict[Any, int] = {}
         """Reference of a host's `live` call to the host's number."""
@@ -250,6 +317,8 @@ class Supervisor:
     def run(self, on_status: Callable[[control.Status], None], stop: threading.Event) -> None:
         """Until the run is over. Raises what ended it if that was an error."""
         try:
+            if self._society.models:
+                self._start_models(on_status, stop)
             self._serve()
             while True:
                 self._follow(on_status)
@@ -285,17 +354,59 @@ class Supervisor:
         if self._deaths > MOST_DEATHS:
             raise ClusterError(f"the world-state service died {self._deaths} times at tick {tick}")
 
-    def _start_models(self) -> Any:
-        """The actor that all thinking goes through. Raises what keeps an engine from starting."""
-        remote = _ray.remote(max_restarts=-1, max_task_retries=-1, max_concurrency=100_000, num_cpus=0)(_Models)
-        models = remote.options(name=self._models_name).remote(self._text, str(self._run.path.resolve()))
+    def _start_models(self, on_status: Callable[[control.Status], None], stop: threading.Event) -> None:
+        """The actor that all thinking goes through, and its engines. Raises what keeps them from starting."""
+        for spec in (s for _, specs in engines(self._society) for s in specs):
+            if isinstance(spec, SglangSpec) and spec.managed is not None:
+                self._engines[spec.name] = self._start_engine(spec, spec.managed)
+        remote = _ray.remote(
+            max_restarts=-1,
+            max_task_retries=-1,
+            max_concurrency=100_000,
+            num_cpus=0,
+            scheduling_strategy=self._beside_disk,
+        )(_Models)
+        self._models = remote.options(name=self._models_name).remote(
+            self._text,
+            str(self._run.path.resolve()),
+            {name: self._engine_name(name) for name in self._engines},
+        )
+        waits_for = "engine " + ", ".join(self._engines) if self._engines else "models"
+        on_status(control.Status(tick=-1, ticks=self._society.ticks, phase=STARTING, reason=waits_for))
+        started = self._models.start.remote()
         try:
-            ray.get(models.start.remote())
+            while not ray.wait([started], timeout=0.2)[0]:
+                if stop.is_set():
+                    raise ClusterError(
+                        f"stopped before it had its {waits_for}; go on with: ethnos resume {self._run.name}"
+                    )
+            ray.get(started)
         except RayTaskError as error:
             raise _cause(error) from None
         except RayActorError as error:
             raise ClusterError(f"the models' actor did not start: {error}") from None
-        return models
+
+    def _start_engine(self, spec: SglangSpec, managed: ManagedSglang) -> Any:
+        """An actor with the GPUs that an engine asks for; on a cluster it waits for a node that has them."""
+        wanted = {"GPU": managed.gpus, **managed.resources}
+        if self._local and (short := [f"{n:g} {r}" for r, n in wanted.items() if n > _here(r)]):
+            raise ClusterError(
+                f"engine {spec.name} needs {', '.join(short)}, and this machine has less. Join a cluster that has it "
+                "(RAY_ADDRESS), or set num_gpus: 0 for a server that needs no GPU"
+            )
+        remote = _ray.remote(
+            num_gpus=managed.gpus,
+            num_cpus=0,
+            resources=managed.resources,
+            label_selector=managed.labels or None,
+            scheduling_strategy="SPREAD",
+            max_restarts=-1,
+            max_task_retries=-1,
+        )(_Engine)
+        return remote.options(name=self._engine_name(spec.name)).remote(spec.model_dump_json(), self._local)
+
+    def _engine_name(self, engine: str) -> str:
+        return f"{self._models_name}-{engine}"
 
     def _serve(self) -> None:
         """Start serving, wait until it listens, and watch it."""
@@ -361,7 +472,8 @@ class Supervisor:
         if self._models is not None:
             with suppress(RayActorError, RayTaskError, GetTimeoutError):
                 ray.get(self._models.stop.remote(), timeout=10)
-        for actor in (*self._hosts, self._world, *([self._models] if self._models else [])):
+        models = [self._models] if self._models is not None else []
+        for actor in (*self._hosts, self._world, *models, *self._engines.values()):
             ray.kill(actor)
 
 
@@ -381,6 +493,11 @@ class _Watcher:
 
     def join(self) -> None:
         self._thread.join(timeout=2)
+
+
+def _here(resource: str) -> float:
+    """How much of a resource this Ray has."""
+    return float(_ray.cluster_resources().get(resource, 0.0))
 
 
 def _cause(error: RayTaskError) -> Exception:

@@ -54,8 +54,13 @@ class ManagedSglang(_Spec):
     dp: int = Field(default=1, ge=1, le=1024)
     """Data parallelism: copies of the model."""
     num_gpus: float | None = Field(default=None, ge=0)
-    """GPUs that Ray sets aside for it; left out: tp times dp."""
+    """GPUs of one node that Ray sets aside for it; left out: tp times dp. 0 to start it wherever there is room."""
+    resources: dict[str, float] = Field(default_factory=dict)
+    """What else of Ray's (custom) resources its node must have free, such as `{fast_disk: 1}`."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Labels that its node must have, such as `{ray.io/accelerator-type: H100}`."""
     host: str = "127.0.0.1"
+    """Where it listens. On a cluster, left as it is: at its node's own address, where the society can reach it."""
     port: int = Field(default=0, ge=0, le=65_535)
     """0: one that is free."""
     deterministic: bool = False

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from ethnos.actors.here import run_here
+from ethnos.errors import ClusterError
 from ethnos.record.directory import RunDirectory
 from ethnos.record.reader import connect
 from ethnos.run import create, run
@@ -137,3 +138,10 @@ def test_stop_leaves_a_valid_record() -> None:
     assert connect(directory).sql("SELECT max(tick), count(*) FROM ticks").fetchall() == [
         (manifest.tick, manifest.tick + 1)
     ]
+
+
+def test_more_gpus_than_there_are_is_an_error_that_says_what_to_do() -> None:
+    models = '{"m": {"kind": "sglang", "managed": {"model_path": "any", "tp": 4, "resources": {"fast_disk": 1}}}}'
+    mind = '{"kind": "llm", "model": "m"}'
+    with pytest.raises(ClusterError, match=r"engine m-0 needs 4 GPU, 1 fast_disk, .*RAY_ADDRESS.*num_gpus: 0"):
+        run(society(f"models={models}", f"population.0.mind={mind}"), name="greedy")

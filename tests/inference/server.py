@@ -37,6 +37,7 @@ class Server:
         self.hung_up = 0
         self.seen: set[str] = set()
         self.url = ""
+        self.host = "127.0.0.1"
         self.port = 0
 
     async def __aenter__(self) -> Self:
@@ -57,10 +58,10 @@ class Server:
         ])  # fmt: skip
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
+        site = web.TCPSite(self._runner, self.host, self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{self.host}:{self.port}"
 
     async def down(self) -> None:
         await self._runner.cleanup()

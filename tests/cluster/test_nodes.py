@@ -1,0 +1,115 @@
+"""Societies on a Ray that runs already, with more than one node: who joins it, where things go, who may die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from ethnos.actors.here import run_here
+from ethnos.record.directory import RunDirectory
+from ethnos.record.reader import connect
+from ethnos.record.verify import verify
+from ethnos.run import create
+from ethnos.society import parse
+from tests.cluster import standin
+from tests.cluster.raylets import Raylets
+from tests.conftest import SOCIETY
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+
+SPREAD = ["agents_per_actor=2", "scenario=tests.cluster.jitter:JitterTerra", "population.0.mind=jitter", "ticks=200"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Raylets]:
+    with Raylets(gpus=1) as cluster:
+        cluster.add("second")
+        yield cluster
+
+
+class Driver:
+    """`ethnos run` as somebody types it, joining a cluster."""
+
+    def __init__(self, cluster: Raylets, runs: Path, society: Path, *changes: str, **env: str) -> None:
+        words = ["run", str(society), "--name", "joined", *(w for c in changes for w in ("--set", c))]
+        self.run = RunDirectory(runs / "joined")
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from ethnos.cli import main; main()", *words],
+            env={**cluster.env, "ETHNOS_RUNS_DIR": str(runs), **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def until(self, tick: int) -> None:
+        """Returns when that tick is committed."""
+        while self._tick() < tick:
+            assert self._process.poll() is None, self._process.communicate()[0]
+            time.sleep(0.05)
+
+    def end(self) -> str:
+        """What it printed, once it is over and all is well."""
+        said = self._process.communicate()[0]
+        assert self._process.returncode == 0, said
+        assert verify(self.run).ok
+        return said
+
+    def _tick(self) -> int:
+        if not self.run.segments():
+            return -1
+        with connect(self.run) as con:
+            return int(con.sql("SELECT coalesce(max(tick), -1) FROM ticks").fetchall()[0][0])
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "society.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_node_that_dies_costs_time_and_nothing_else(cluster: Raylets, tmp_path: Path) -> None:
+    reference = create(parse(SOCIETY, changes=SPREAD), "reference", tmp_path)
+    run_here(reference)
+    driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD)
+    driver.until(5)
+    assert cluster.actors("second", "_Agents"), "agents live on both nodes"
+    assert not cluster.actors("second", "_World"), "the world lives where its disk is"
+    cluster.kill("second")
+    driver.end()
+    assert driver.run.manifest().digest == reference.manifest().digest
+
+
+def test_an_engine_gets_its_gpus_and_comes_back(cluster: Raylets, tmp_path: Path) -> None:
+    log = tmp_path / "starts"
+    managed = {"model_path": "any", "python": str(standin.python(tmp_path)), "env": {"STANDIN_LOG": str(log)}}
+    society = {
+        "scenario": "terra",
+        "ticks": 25,
+        "models": {"m": {"kind": "sglang", "managed": managed}},
+        "population": [{"cohort": "thinkers", "count": 4, "mind": {"kind": "llm", "model": "m"}}],
+    }
+    driver = Driver(cluster, tmp_path, written(tmp_path, yaml.safe_dump(society)))
+    driver.until(4)
+    os.kill(_starts(log)[0][0], signal.SIGKILL)
+    driver.until(12)
+    (actor,) = cluster.actors("head", "_Engine")
+    actor.kill()
+    driver.end()
+    starts = _starts(log)
+    assert len(starts) == 3, "once in the beginning, once for each death"
+    assert {gpus for _, gpus in starts} == {"0"}, "the GPU that Ray gave its actor"
+    assert not [pid for pid, _ in starts if psutil.pid_exists(pid)], "none outlives the run"
+    with connect(driver.run) as con:
+        assert con.sql("SELECT outcome, count(*) FROM decisions GROUP BY ALL").fetchall() == [("done", 100)]
+
+
+def _starts(log: Path) -> list[tuple[int, str]]:
+    return [(int(pid), gpus) for pid, gpus in (line.split(" ") for line in log.read_text().splitlines())]
