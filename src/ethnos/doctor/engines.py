@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ethnos.actors.inference.engines.base import Engine, Trouble
 from ethnos.actors.inference.engines.make import make_engines
-from ethnos.actors.inference.specs import EngineSpec
 from ethnos.doctor.finding import Finding, ok, problem
+from ethnos.engines import EngineSpec
 from ethnos.errors import EthnosError
 from ethnos.society import Society
 
