@@ -17,7 +17,7 @@ import msgspec
 
 from ethnos.actors.minds.layers import STORE
 from ethnos.actors.minds.making import Ask, Tokens, make_mind
-from ethnos.errors import MindFailed, OutOfBudget
+from ethnos.errors import MindFailed, OutOfBudget, Refused
 from ethnos.society import Society
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.wire.v1 import world_pb2_grpc
@@ -43,8 +43,18 @@ class Lost(Exception):
 class Host:
     """Hosts agents of one society."""
 
-    def __init__(self, society: Society, ask: Ask, special: Tokens | None = None, *, own_process: bool = False) -> None:
+    def __init__(
+        self,
+        society: Society,
+        ask: Ask,
+        special: Tokens | None = None,
+        *,
+        mind: Mind | None = None,
+        own_process: bool = False,
+    ) -> None:
         """`ask` puts a request to one of the society's models; `special` are the tokens those take for their own.
+
+        `mind` takes the place of everybody's own, as a person's does who plays an agent.
 
         With `own_process` a mind that blocks for longer than the deadline ends the process: whoever started it
         starts another, which goes on with the committed states.
@@ -54,6 +64,7 @@ class Host:
         self._ask = ask
         self._special = special
         self._spec = ScenarioSpec(society.scenario_class())
+        self._mind = mind
         self._minds: dict[str, Mind] = {}
         self._agents: dict[int, Agent] = {}
         self._thinking: set[asyncio.Task[None]] = set()
@@ -65,15 +76,29 @@ class Host:
 
         Raises Lost if the world goes away: whoever started this finds it again and starts over.
         """
+        return await self._live(address, token, wire.Hello(host=number, incarnation=incarnation))
+
+    async def play(self, address: str, token: str, agent: int) -> str:
+        """Take one agent's place until the run is over; returns why. When this is cancelled, its own mind goes on.
+
+        Raises Refused if that agent cannot be played, Lost if the world goes away.
+        """
+        return await self._live(address, token, wire.Hello(plays=agent))
+
+    async def _live(self, address: str, token: str, hello: wire.Hello) -> str:
         self._agents.clear()
         self._writing = asyncio.Lock()
         STORE.forget()
         async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
             stream = world_pb2_grpc.WorldStub(channel).Live(metadata=(("authorization", f"Bearer {token}"),))
             try:
-                await stream.write(wire.FromHost(hello=wire.Hello(host=number, incarnation=incarnation)))
+                await stream.write(wire.FromHost(hello=hello))
                 return await self._answer(stream)
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, asyncio.CancelledError) as error:
+                if _is_cancelled():
+                    raise
+                if hello.HasField("plays") and await stream.code() == grpc.StatusCode.FAILED_PRECONDITION:
+                    raise Refused(await stream.details()) from None
                 raise Lost(str(error)) from None
             finally:
                 for task in tuple(self._thinking):
@@ -86,6 +111,8 @@ class Host:
                     self.adopt(message.adopt)
                 case "release":
                     self.release(message.release.agent_ids)
+                    if self._mind is not None and not self._agents:
+                        return "the agent is no more"
                 case "observations":
                     await self._decide(message.observations, stream)
                 case "end":
@@ -112,7 +139,7 @@ class Host:
                 memory=a.memory,
             )
             if a.cohort not in self._minds:
-                self._minds[a.cohort] = make_mind(self._society, a.cohort, self._ask, self._special)
+                self._minds[a.cohort] = self._mind or make_mind(self._society, a.cohort, self._ask, self._special)
 
     async def _decide(self, shown: wire.Observations, stream: Any) -> None:
         """Answer at once for minds in code; let minds that wait think side by side and answer when they are done."""

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import msgspec
 
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.world.turn import Agent
 
+FIRST_GUEST = 1 << 31
+"""Numbers of guests begin here."""
 BATCH = 256
 """Observations in one message: small enough that an actor starts thinking while the next ones are prepared."""
 
@@ -23,6 +26,8 @@ class Host:
     incarnation: int = -1
     outgoing: asyncio.Queue[wire.ToHost | None] | None = None
     """What the stream is to send, None at its end; no queue while nobody is connected."""
+    guest: bool = False
+    """Whether a person sits here, in the place of one agent's own mind."""
 
     @property
     def connected(self) -> bool:
@@ -44,10 +49,35 @@ class Placement:
         self.spares = spares
         """Hosts without agents to keep ready."""
         self.hosts: list[Host] = []
+        self._guests: dict[int, Host] = {}
         self._home: dict[int, Host] = {}
 
     def home(self, agent: int) -> Host:
         return self._home[agent]
+
+    def host(self, number: int) -> Host:
+        """The host of that number. Raises KeyError if there is none."""
+        if number in self._guests:
+            return self._guests[number]
+        if number >= len(self.hosts):
+            raise KeyError(number)
+        return self.hosts[number]
+
+    @property
+    def guests(self) -> list[Host]:
+        return list(self._guests.values())
+
+    def seat(self, agent: int) -> Host:
+        """Move an agent from its host to one of a person who plays it."""
+        number = next(n for n in count(FIRST_GUEST) if n not in self._guests)
+        self._home[agent].agents.discard(agent)
+        self._home[agent] = self._guests[number] = Host(number, {agent}, guest=True)
+        return self._guests[number]
+
+    def unseat(self, guest: Host) -> Host | None:
+        """Move a guest's agent back to where its own mind is; returns that host, None if the agent is gone."""
+        self._guests.pop(guest.number, None)
+        return self.place(min(guest.agents)) if guest.agents else None
 
     def place(self, agent: int) -> Host:
         """A host with room, a new one, or the one with the fewest agents."""

@@ -31,6 +31,9 @@ Phase = control.Status.Phase
 HOST_PATIENCE_S = 300.0
 """How long a tick waits for an actor that is not there before the run is given up."""
 
+PERSON = "human"
+"""How the record calls the mind of an agent that a person plays."""
+
 MOST_LOSSES = 3
 """How often in one tick an actor may be lost and asked again; after that its agents have failed to decide."""
 
@@ -138,7 +141,7 @@ class WorldService:
         self.reason = ""
 
     async def _say_goodbye(self) -> None:
-        for host in self.placement.hosts:
+        for host in (*self.placement.hosts, *self.placement.guests):
             host.send(wire.ToHost(end=wire.End(reason=self.reason)))
         self._over.set()
         await self._publish()
@@ -165,7 +168,7 @@ class WorldService:
             asked.waiting.setdefault(self.placement.home(i).number, set()).add(i)
         self._asked = asked
         for number in asked.waiting:
-            self._show(self.placement.hosts[number])
+            self._show(self.placement.host(number))
         missing_since = time.monotonic()
         while asked.waiting:
             if self._halted:
@@ -193,15 +196,16 @@ class WorldService:
                 asked.answers[i] = Answer(i, status="late", latency_ms=elapsed, mind=self._mind(i))
                 self._anew[i] = None
 
-    def _show(self, host: Host) -> None:
-        """Show a host's agents what they still owe a decision for."""
+    def _show(self, host: Host, only: Sequence[int] | None = None) -> None:
+        """Show a host's agents, or some of them, what they still owe a decision for."""
         asked = self._asked
         if asked is None or not host.connected or host.number not in asked.waiting:
             return
-        ids = sorted(asked.waiting[host.number])
+        ids = sorted(asked.waiting[host.number]) if only is None else only
         for message in show(asked.tick, ids, [asked.observations[i] for i in ids]):
             host.send(message)
-        asked.deadline[host.number] = time.monotonic() + self.society.decision_deadline
+        until = time.monotonic() + self.society.decision_deadline
+        asked.deadline[host.number] = until if only is None else asked.deadline.get(host.number, until)
 
     async def committed(self, step: Step, anew: Collection[int]) -> None:
         """Give newborns a home, let the dead go, hand over again who has changed, tell watchers."""
@@ -227,12 +231,19 @@ class WorldService:
 
     def _mind(self, agent: int) -> str:
         assert self._clock is not None
+        if self.placement.home(agent).guest:
+            return PERSON
         return self._mind_names[self._clock.world.agents[agent].cohort]
 
     # the hosts' side
 
     def connect(self, hello: wire.Hello) -> Host | None:
-        """Take a host in; None if a later incarnation of it is known, or there is no such host."""
+        """Take a host in; None if a later incarnation of it is known, or there is no such host.
+
+        Raises Refused if a person asks for an agent that cannot be played.
+        """
+        if hello.HasField("plays"):
+            return self._seat(hello.plays)
         if hello.host >= len(self.placement.hosts) or self._clock is None:
             return None
         host = self.placement.hosts[hello.host]
@@ -249,9 +260,46 @@ class WorldService:
         self._news.set()
         return host
 
+    def _seat(self, agent: int) -> Host:
+        """Give a person the place of an agent's mind, and the question it owes an answer to."""
+        assert self._clock is not None
+        if agent not in self._living:
+            raise Refused(f"no agent {agent} lives in this society")
+        if (home := self.placement.home(agent)).guest:
+            raise Refused(f"agent {agent} is played by somebody already")
+        seat = self.placement.seat(agent)
+        seat.outgoing = asyncio.Queue()
+        home.send(wire.ToHost(release=wire.Release(agent_ids=[agent])))
+        self._move(agent, home, seat)
+        return seat
+
+    def _unseat(self, seat: Host) -> None:
+        """A person has left: the agent's own mind goes on, with the tick under way if an answer is still owed."""
+        seat.outgoing = None
+        home = self.placement.unseat(seat)
+        if home is not None:
+            self._move(min(seat.agents), seat, home)
+
+    def _move(self, agent: int, source: Host, target: Host) -> None:
+        """An agent lives elsewhere now, and so does what it owes."""
+        assert self._clock is not None
+        target.send(adopt([self._clock.world.agents[agent]]))
+        asked = self._asked
+        if asked is not None and agent in asked.waiting.get(source.number, ()):
+            asked.waiting[source.number].discard(agent)
+            if not asked.waiting[source.number]:
+                del asked.waiting[source.number]
+                asked.deadline.pop(source.number, None)
+            asked.waiting.setdefault(target.number, set()).add(agent)
+            self._show(target, [agent])
+        self._news.set()
+
     def disconnect(self, host: Host, incarnation: int) -> None:
         """A stream broke. Its agents' time stands still until somebody takes the host over."""
         if host.incarnation != incarnation:
+            return
+        if host.guest:
+            self._unseat(host)
             return
         host.outgoing = None
         if self._asked is not None:
@@ -390,12 +438,17 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
         if first is grpc.aio.EOF or first.WhichOneof("message") != "hello":
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a stream begins with hello")
         hello = first.hello
-        host = self._service.connect(hello)
+        try:
+            host = self._service.connect(hello)
+        except Refused as refusal:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
+            raise
         if host is None or host.outgoing is None:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this host is not wanted, or was replaced")
             return
         outgoing = host.outgoing
-        reading = asyncio.create_task(self._read(host, hello.incarnation, context))
+        incarnation = host.incarnation if host.guest else hello.incarnation
+        reading = asyncio.create_task(self._read(host, incarnation, context))
         reading.add_done_callback(lambda done: _end_of(outgoing, done))
         try:
             while (message := await outgoing.get()) is not None:
@@ -404,7 +457,7 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
                     return
         finally:
             reading.cancel()
-            self._service.disconnect(host, hello.incarnation)
+            self._service.disconnect(host, incarnation)
 
     async def _read(self, host: Host, incarnation: int, context: Any) -> None:
         while (message := await context.read()) is not grpc.aio.EOF:

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from ethnos.actors.inference.request import Reply, Request
+from ethnos.actors.minds.human import EmptySeat
 from ethnos.actors.minds.llm import LLMMind, Settings
 from ethnos.actors.minds.router import Router, Rule
 from ethnos.errors import SocietyError
+from ethnos.society import HumanMind, MindSpec, RoutedMind, ScriptedMind, Society, make_scripted
 from ethnos.society import LLMMind as LLMSpec
-from ethnos.society import MindSpec, RoutedMind, ScriptedMind, Society, make_scripted
 from ethnos.world.scenario import Mind, Scenario
 
 Ask = Callable[[str, Request], Awaitable[Reply]]
@@ -47,6 +48,8 @@ class _Maker:
             return make_scripted(type(self._scenario), spec)
         if isinstance(spec, RoutedMind):
             return Router(self.make(spec.small), self.make(spec.large), self._scenario, rule(spec.rule))
+        if isinstance(spec, HumanMind):
+            return EmptySeat()
         return self._thinking(spec)
 
     def _thinking(self, spec: LLMSpec) -> Mind:

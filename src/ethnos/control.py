@@ -22,7 +22,7 @@ class Control:
 
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
-        address, token = _contact(run)
+        address, token = contact(run)
         self._metadata = (("authorization", f"Bearer {token}"),)
         self._channel = grpc.insecure_channel(address)
         self._stub = control_pb2_grpc.ControlStub(self._channel)
@@ -47,7 +47,8 @@ class Control:
             raise ClusterError(f"run {self._run.name} cannot be reached: {details or code.name.lower()}") from None
 
 
-def _contact(run: RunDirectory) -> tuple[str, str]:
+def contact(run: RunDirectory) -> tuple[str, str]:
+    """Address and token of a running society's service. Raises ClusterError if it is not running."""
     try:
         contact = json.loads(run.contact.read_bytes())
         return str(contact["address"]), str(contact["token"])
@@ -57,4 +58,4 @@ def _contact(run: RunDirectory) -> tuple[str, str]:
         raise ClusterError(f"{run.contact} cannot be read: {error}") from None
 
 
-__all__ = ["Control"]
+__all__ = ["Control", "contact"]

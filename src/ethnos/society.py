@@ -58,6 +58,16 @@ class LLMMind(_Model):
         return f"llm/{self.model}"
 
 
+class HumanMind(_Model):
+    """A person decides, from another terminal (`ethnos play`). Whoever does not answer in time is late."""
+
+    kind: Literal["human"] = "human"
+
+    @property
+    def label(self) -> str:
+        return "human"
+
+
 class RoutedMind(_Model):
     """Two minds: routine turns go to the small one, novel and costly ones to the large one."""
 
@@ -72,10 +82,12 @@ class RoutedMind(_Model):
         return f"routed/{self.small.label}+{self.large.label}"
 
 
-MindSpec = Annotated[ScriptedMind | LLMMind | RoutedMind, Field(discriminator="kind")]
+MindSpec = Annotated[ScriptedMind | LLMMind | RoutedMind | HumanMind, Field(discriminator="kind")]
 
 
 def _short_mind(value: Any) -> Any:
+    if value == "human":
+        return {"kind": "human"}
     if isinstance(value, str):
         return {"kind": "scripted", "name": value}
     if isinstance(value, dict) and "kind" not in value:
@@ -282,7 +294,7 @@ class _Problems:
             self.collect((*place, "rule"), lambda: minds.rule(mind.rule))
             self._check_mind((*place, "small"), mind.small, cls, models)
             self._check_mind((*place, "large"), mind.large, cls, models)
-        else:
+        elif isinstance(mind, LLMMind):
             self.collect((*place, "settings"), lambda: minds.settings(mind.settings))
             if mind.model not in models:
                 self.add((*place, "model"), f"no model {mind.model!r}; {_did_you_mean(mind.model, models)}")

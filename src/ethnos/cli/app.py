@@ -115,6 +115,14 @@ def sweep(
 
 
 @app.command()
+def play(name: Run, agent: Annotated[str, typer.Argument(help="Name or id of an agent that lives.")]) -> None:
+    """Take an agent's place in a running society: see what it sees, choose among what it may do."""
+    from ethnos.cli import playing
+
+    playing.play(name, agent)
+
+
+@app.command()
 def pause(name: Run, as_json: Json = False) -> None:
     """Let no further tick of a running society begin."""
     from ethnos.cli import steering

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x65thnos/wire/v1/world.proto\x12\x0e\x65thnos.wire.v1\"\x93\x01\n\x08\x46romHost\x12&\n\x05hello\x18\x01 \x01(\x0b\x32\x15.ethnos.wire.v1.HelloH\x00\x12.\n\tdecisions\x18\x02 \x01(\x0b\x32\x19.ethnos.wire.v1.DecisionsH\x00\x12$\n\x04halt\x18\x03 \x01(\x0b\x32\x14.ethnos.wire.v1.HaltH\x00\x42\t\n\x07message\"*\n\x05Hello\x12\x0c\n\x04host\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\"F\n\tDecisions\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12+\n\tdecisions\x18\x02 \x03(\x0b\x32\x18.ethnos.wire.v1.Decision\"\x16\n\x04Halt\x12\x0e\n\x06reason\x18\x01 \x01(\t\"\xd2\x01\n\x08\x44\x65\x63ision\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\x03\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x0c\n\x04\x61rgs\x18\x03 \x01(\x0c\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x13\n\x06memory\x18\x05 \x01(\x0cH\x00\x88\x01\x01\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\x12\x12\n\nlatency_ms\x18\x07 \x01(\x01\x12\x0b\n\x03how\x18\x08 \x01(\x0c\x12\x0c\n\x04late\x18\t \x01(\x08\x12%\n\x06layers\x18\n \x03(\x0b\x32\x15.ethnos.wire.v1.LayerB\t\n\x07_memory\"1\n\x05Layer\x12\x0c\n\x04hash\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\xc1\x01\n\x06ToHost\x12&\n\x05\x61\x64opt\x18\x01 \x01(\x0b\x32\x15.ethnos.wire.v1.AdoptH\x00\x12*\n\x07release\x18\x02 \x01(\x0b\x32\x17.ethnos.wire.v1.ReleaseH\x00\x12\x34\n\x0cobservations\x18\x03 \x01(\x0b\x32\x1c.ethnos.wire.v1.ObservationsH\x00\x12\"\n\x03\x65nd\x18\x04 \x01(\x0b\x32\x13.ethnos.wire.v1.EndH\x00\x42\t\n\x07message\".\n\x05\x41\x64opt\x12%\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x15.ethnos.wire.v1.Agent\"\xa9\x01\n\x05\x41gent\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x63ohort\x18\x03 \x01(\t\x12\x0f\n\x07persona\x18\x04 \x01(\x0c\x12\x13\n\x06parent\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\ngeneration\x18\x06 \x01(\x03\x12\x0c\n\x04\x62orn\x18\x07 \x01(\x03\x12\x0e\n\x06memory\x18\x08 \x01(\x0c\x12\x13\n\x0binheritance\x18\t \x01(\x0c\x42\t\n\x07_parent\"\x1c\n\x07Release\x12\x11\n\tagent_ids\x18\x01 \x03(\x03\"E\n\x0cObservations\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\x11\n\tagent_ids\x18\x02 \x03(\x03\x12\x14\n\x0cobservations\x18\x03 \x03(\x0c\"\x15\n\x03\x45nd\x12\x0e\n\x06reason\x18\x01 \x01(\t2E\n\x05World\x12<\n\x04Live\x12\x18.ethnos.wire.v1.FromHost\x1a\x16.ethnos.wire.v1.ToHost(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x65thnos/wire/v1/world.proto\x12\x0e\x65thnos.wire.v1\"\x93\x01\n\x08\x46romHost\x12&\n\x05hello\x18\x01 \x01(\x0b\x32\x15.ethnos.wire.v1.HelloH\x00\x12.\n\tdecisions\x18\x02 \x01(\x0b\x32\x19.ethnos.wire.v1.DecisionsH\x00\x12$\n\x04halt\x18\x03 \x01(\x0b\x32\x14.ethnos.wire.v1.HaltH\x00\x42\t\n\x07message\"H\n\x05Hello\x12\x0c\n\x04host\x18\x01 \x01(\r\x12\x13\n\x0bincarnation\x18\x02 \x01(\r\x12\x12\n\x05plays\x18\x03 \x01(\x03H\x00\x88\x01\x01\x42\x08\n\x06_plays\"F\n\tDecisions\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12+\n\tdecisions\x18\x02 \x03(\x0b\x32\x18.ethnos.wire.v1.Decision\"\x16\n\x04Halt\x12\x0e\n\x06reason\x18\x01 \x01(\t\"\xd2\x01\n\x08\x44\x65\x63ision\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\x03\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\x0c\n\x04\x61rgs\x18\x03 \x01(\x0c\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\x13\n\x06memory\x18\x05 \x01(\x0cH\x00\x88\x01\x01\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\x12\x12\n\nlatency_ms\x18\x07 \x01(\x01\x12\x0b\n\x03how\x18\x08 \x01(\x0c\x12\x0c\n\x04late\x18\t \x01(\x08\x12%\n\x06layers\x18\n \x03(\x0b\x32\x15.ethnos.wire.v1.LayerB\t\n\x07_memory\"1\n\x05Layer\x12\x0c\n\x04hash\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\xc1\x01\n\x06ToHost\x12&\n\x05\x61\x64opt\x18\x01 \x01(\x0b\x32\x15.ethnos.wire.v1.AdoptH\x00\x12*\n\x07release\x18\x02 \x01(\x0b\x32\x17.ethnos.wire.v1.ReleaseH\x00\x12\x34\n\x0cobservations\x18\x03 \x01(\x0b\x32\x1c.ethnos.wire.v1.ObservationsH\x00\x12\"\n\x03\x65nd\x18\x04 \x01(\x0b\x32\x13.ethnos.wire.v1.EndH\x00\x42\t\n\x07message\".\n\x05\x41\x64opt\x12%\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x15.ethnos.wire.v1.Agent\"\xa9\x01\n\x05\x41gent\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x63ohort\x18\x03 \x01(\t\x12\x0f\n\x07persona\x18\x04 \x01(\x0c\x12\x13\n\x06parent\x18\x05 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\ngeneration\x18\x06 \x01(\x03\x12\x0c\n\x04\x62orn\x18\x07 \x01(\x03\x12\x0e\n\x06memory\x18\x08 \x01(\x0c\x12\x13\n\x0binheritance\x18\t \x01(\x0c\x42\t\n\x07_parent\"\x1c\n\x07Release\x12\x11\n\tagent_ids\x18\x01 \x03(\x03\"E\n\x0cObservations\x12\x0c\n\x04tick\x18\x01 \x01(\x03\x12\x11\n\tagent_ids\x18\x02 \x03(\x03\x12\x14\n\x0cobservations\x18\x03 \x03(\x0c\"\x15\n\x03\x45nd\x12\x0e\n\x06reason\x18\x01 \x01(\t2E\n\x05World\x12<\n\x04Live\x12\x18.ethnos.wire.v1.FromHost\x1a\x16.ethnos.wire.v1.ToHost(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,27 +34,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FROMHOST']._serialized_start=47
   _globals['_FROMHOST']._serialized_end=194
   _globals['_HELLO']._serialized_start=196
-  _globals['_HELLO']._serialized_end=238
-  _globals['_DECISIONS']._serialized_start=240
-  _globals['_DECISIONS']._serialized_end=310
-  _globals['_HALT']._serialized_start=312
-  _globals['_HALT']._serialized_end=334
-  _globals['_DECISION']._serialized_start=337
-  _globals['_DECISION']._serialized_end=547
-  _globals['_LAYER']._serialized_start=549
-  _globals['_LAYER']._serialized_end=598
-  _globals['_TOHOST']._serialized_start=601
-  _globals['_TOHOST']._serialized_end=794
-  _globals['_ADOPT']._serialized_start=796
-  _globals['_ADOPT']._serialized_end=842
-  _globals['_AGENT']._serialized_start=845
-  _globals['_AGENT']._serialized_end=1014
-  _globals['_RELEASE']._serialized_start=1016
-  _globals['_RELEASE']._serialized_end=1044
-  _globals['_OBSERVATIONS']._serialized_start=1046
-  _globals['_OBSERVATIONS']._serialized_end=1115
-  _globals['_END']._serialized_start=1117
-  _globals['_END']._serialized_end=1138
-  _globals['_WORLD']._serialized_start=1140
-  _globals['_WORLD']._serialized_end=1209
+  _globals['_HELLO']._serialized_end=268
+  _globals['_DECISIONS']._serialized_start=270
+  _globals['_DECISIONS']._serialized_end=340
+  _globals['_HALT']._serialized_start=342
+  _globals['_HALT']._serialized_end=364
+  _globals['_DECISION']._serialized_start=367
+  _globals['_DECISION']._serialized_end=577
+  _globals['_LAYER']._serialized_start=579
+  _globals['_LAYER']._serialized_end=628
+  _globals['_TOHOST']._serialized_start=631
+  _globals['_TOHOST']._serialized_end=824
+  _globals['_ADOPT']._serialized_start=826
+  _globals['_ADOPT']._serialized_end=872
+  _globals['_AGENT']._serialized_start=875
+  _globals['_AGENT']._serialized_end=1044
+  _globals['_RELEASE']._serialized_start=1046
+  _globals['_RELEASE']._serialized_end=1074
+  _globals['_OBSERVATIONS']._serialized_start=1076
+  _globals['_OBSERVATIONS']._serialized_end=1145
+  _globals['_END']._serialized_start=1147
+  _globals['_END']._serialized_end=1168
+  _globals['_WORLD']._serialized_start=1170
+  _globals['_WORLD']._serialized_end=1239
 # @@protoc_insertion_point(module_scope)

@@ -67,23 +67,31 @@ class Hello(_message.Message):
 
     HOST_FIELD_NUMBER: _builtins.int
     INCARNATION_FIELD_NUMBER: _builtins.int
+    PLAYS_FIELD_NUMBER: _builtins.int
     host: _builtins.int
     """Which of the run's hosts it is, counted from 0."""
     incarnation: _builtins.int
     """How often this host has been started. The world talks to the highest it has seen and to no other, so an
     actor that was given up for dead cannot act any more.
     """
+    plays: _builtins.int
+    """A person takes this agent's place for as long as the stream lasts. `host` and `incarnation` then say nothing.
+    FAILED_PRECONDITION with the reason if no such agent lives or somebody plays it already.
+    """
     def __init__(
         self,
         *,
         host: _builtins.int = ...,
         incarnation: _builtins.int = ...,
+        plays: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_plays", b"_plays", "plays", b"plays"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["host", b"host", "incarnation", b"incarnation"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_plays", b"_plays", "host", b"host", "incarnation", b"incarnation", "plays", b"plays"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__plays: _TypeAlias = _typing.Literal["plays"]  # noqa: Y015
+    _WhichOneofArgType__plays: _TypeAlias = _typing.Literal["_plays", b"_plays"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__plays) -> _WhichOneofReturnType__plays | None: ...
 
 Global___Hello: _TypeAlias = Hello  # noqa: Y015
 
