@@ -79,7 +79,7 @@ def ask(run: RunDirectory, sql: str) -> list[Any]:
 def test_what_a_person_types_is_done_and_recorded_like_any_decision(runs: Path) -> None:
     run = create(parse(SOCIETY, changes=[*JITTER, "decision_deadline=60"]), "played")
     with served(run):
-        person = Person(runs, "being3", "say hello there\nstay\nmove nowhere\n1 north\nmove direction=south\nquit\n")
+        person = Person(runs, "being3", "say hello there\nstay\nmove nowhere\n2 north\nmove direction=south\nquit\n")
         code, seen = person.end()
     assert code == 0, seen
     assert "you are being3" in seen and "nowhere" in seen and seen.endswith("You have left.\n")
