@@ -78,6 +78,10 @@ class Raylets:
             if p.name().startswith("ray::") and f"::{kind}" in "".join(p.cmdline()[:1])
         ]
 
+    def processes(self) -> list[psutil.Process]:
+        """All processes of all nodes."""
+        return [p for node in self._nodes.values() for p in psutil.Process(node.pid).children(recursive=True)]
+
     def kill(self, name: str) -> None:
         """End a node and all its processes with SIGKILL, as a machine that loses its power does."""
         process = self._nodes.pop(name)

@@ -1,4 +1,4 @@
-"""Terra with minds that count their calls, think slowly, or kill the process they think in."""
+"""Terra with minds that count their calls, think slowly, never think the same, or kill their process."""
 
 import asyncio
 import os
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from ethnos.world.scenario import Decision, Turn
 from ethnos.world.scenarios.terra import Terra
+from ethnos.world.scenarios.terra.actions import Stay
 from ethnos.world.scenarios.terra.minds import Forager
 
 
@@ -34,7 +35,19 @@ class Counting(Forager):
         return Decision(Forager.decide(self, turn), memory=b"%d" % (int(turn.agent.memory or b"0") + 1))
 
 
-class CountingTerra(Terra):
-    """Terra, with the mind above."""
+@dataclass(frozen=True)
+class Fickle(Forager):
+    """Slow, and decides otherwise each time it is asked, as a model does: only a record repeats it."""
 
-    minds: ClassVar[Any] = {**Terra.minds, "counting": Counting}
+    longest_ms: float = 30.0
+
+    async def decide(self, turn: Turn) -> Any:
+        luck = os.urandom(2)
+        await asyncio.sleep(luck[0] / 256 * self.longest_ms / 1000)
+        return Stay() if luck[1] < 64 else Forager.decide(self, turn)
+
+
+class CountingTerra(Terra):
+    """Terra, with the minds above."""
+
+    minds: ClassVar[Any] = {**Terra.minds, "counting": Counting, "fickle": Fickle}
