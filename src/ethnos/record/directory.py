@@ -169,7 +169,11 @@ class RunDirectory:
         return manifest
 
     def write_manifest(self, manifest: Manifest) -> None:
-        write_durably(self.manifest_path, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        """Raises RunError if it cannot be written."""
+        try:
+            write_durably(self.manifest_path, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        except OSError as error:
+            raise RunError(f"cannot write {self.manifest_path}: {error.strerror}") from error
 
     def finish(self, state: Literal["finished", "stopped"], reason: str, digest: str, tick: int) -> None:
         """Note in the manifest how the run ended."""
@@ -208,8 +212,8 @@ class RunDirectory:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the one writer. Raises RunBusy. The lock goes with the process that holds it."""
-        with (self.path / "lock").open("ab") as file:
+        """Be the one writer. Raises RunBusy, RunError. The lock goes with the process that holds it."""
+        with _opened(self.path / "lock") as file:
             for wait in (0, 0.02, 0.1, 0.2):  # `is_locked`, elsewhere, may hold it for a moment
                 time.sleep(wait)
                 if _locked(file, fcntl.LOCK_EX):
@@ -217,6 +221,14 @@ class RunDirectory:
             else:
                 raise RunBusy(f"run {self.name} is being written by another process")
             yield
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A file to write to. Raises RunError if that cannot be, such as on a read-only disk."""
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _locked(file: BinaryIO, how: int) -> bool:

@@ -7,7 +7,7 @@ segment was never committed; opening the log again seals what is whole and start
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
@@ -74,7 +74,7 @@ class Log:
         if parent is not None:
             self.tick, self.digest = parent.tick, parent.digest
         segments = [(path, list(read_segment(path))) for path in self.run.segments()]
-        check_whole(self.run, [[b["tick"][0].as_py() for b in batches] for _, batches in segments])
+        check_whole(self.run, [batches for _, batches in segments])
         with self.disk():
             for path, batches in segments:
                 seal(self.run, path, batches)
@@ -214,10 +214,11 @@ def read_segment(path: Path) -> Iterator[pa.RecordBatch]:
         return
 
 
-def check_whole(run: RunDirectory, segments: list[list[int]]) -> None:
-    """Whether a run's own ticks follow each other, before anything is changed. Raises RecordDamaged.
+def check_whole(run: RunDirectory, segments: Sequence[Sequence[pa.RecordBatch]]) -> None:
+    """Whether a run's own ticks follow each other and are of one run, before anything is changed.
 
-    A segment may repeat ticks that are sealed already: a crash came between sealing and deleting it.
+    A segment may repeat ticks that are sealed already: a crash came between sealing and deleting it. They have to
+    be the same ticks, or what is sealed is of another run. Raises RecordDamaged.
     """
     parent = run.manifest().parent
     last = parent.tick if parent else -1
@@ -226,11 +227,32 @@ def check_whole(run: RunDirectory, segments: list[list[int]]) -> None:
         if first != last + 1:
             raise RecordDamaged(f"run {run.name}: tick {last} is followed by tick {first} in {part}")
         last = end
-    for ticks in segments:
-        for tick in ticks:
-            if tick > last + 1:
-                raise RecordDamaged(f"run {run.name}: tick {last} is followed by tick {tick} in its log")
-            last = max(last, tick)
+    sealed = last
+    doubles: dict[int, str] = {}
+    for tick, its_digest in (_tick_of(batch) for batches in segments for batch in batches):
+        if tick > last + 1:
+            raise RecordDamaged(f"run {run.name}: tick {last} is followed by tick {tick} in its log")
+        if tick <= sealed:
+            doubles[tick] = its_digest
+        last = max(last, tick)
+    _check_same(run, doubles)
+
+
+def _tick_of(batch: pa.RecordBatch) -> tuple[int, str]:
+    """Number and digest of the tick that a row of the log holds."""
+    return batch["tick"][0].as_py(), batch["ticks"][0].as_py()[0]["digest"]
+
+
+def _check_same(run: RunDirectory, doubles: Mapping[int, str]) -> None:
+    """Whether the ticks that are both in the log and in parts are the same there. Raises RecordDamaged."""
+    parts = run.parts("ticks") if doubles else []
+    for part in (p for p in parts if int(p.stem.split("-")[1]) >= min(doubles)):
+        for row in pq.read_table(part, columns=["tick", "digest"]).to_pylist():
+            if doubles.get(row["tick"], row["digest"]) != row["digest"]:
+                raise RecordDamaged(
+                    f"run {run.name}: tick {row['tick']} in {part} is not the one in its log: "
+                    "the folder holds parts of another run"
+                )
 
 
 def unpack(batches: list[pa.RecordBatch], table: str) -> pa.Table:
