@@ -37,7 +37,9 @@ from ethnos.actors.thinking import Models, engines, spent_before
 from ethnos.engines import ManagedSglang, SglangSpec
 from ethnos.errors import ClusterError, EthnosError
 from ethnos.record.directory import RunDirectory, now, write_durably
+from ethnos.rights import metadata, token_for
 from ethnos.society import Society, parse
+from ethnos.transport import certificates, channel
 from ethnos.wire.v1 import control_pb2 as control
 from ethnos.wire.v1 import control_pb2_grpc
 from ethnos.world.hosts import Placement
@@ -141,15 +143,15 @@ def _spares(founders: int) -> int:
 class _World:
     """The actor around the world-state service."""
 
-    def __init__(self, path: str, token: str) -> None:
+    def __init__(self, path: str, secret: str) -> None:
         self._run = RunDirectory(Path(path))
-        self._token = token
+        self._secret = secret
         self._address: str | None = None
         self._ready = threading.Event()
 
-    def serve(self, local: bool) -> str:
+    def serve(self, local: bool, tls: bool) -> str:
         society = parse(self._run.society.read_text("utf-8"), str(self._run.society))
-        service = WorldService(self._run, society, placement_for(society), self._token)
+        service = WorldService(self._run, society, placement_for(society), self._secret, tls=tls)
         bind = "127.0.0.1" if local else _ray.util.get_node_ip_address()
         try:
             return asyncio.run(service.run(bind, self._announce))
@@ -288,7 +290,7 @@ class Supervisor:
         self._run = run
         self._society = parse(run.society.read_text("utf-8"), str(run.society))
         self._text = run.society.read_text("utf-8")
-        self._token = secrets.token_urlsafe(32)
+        self._secret = secrets.token_urlsafe(32)
         self._local = not os.environ.get("RAY_ADDRESS")
         """On a Ray of our own nothing listens beyond this machine."""
         self._beside_disk = NodeAffinitySchedulingStrategy(_ray.get_runtime_context().get_node_id(), soft=False)
@@ -296,7 +298,7 @@ class Supervisor:
         remote_world = _ray.remote(
             max_restarts=-1, max_concurrency=2, num_cpus=0, scheduling_strategy=self._beside_disk
         )(_World)
-        self._world = remote_world.remote(str(run.path.resolve()), self._token)
+        self._world = remote_world.remote(str(run.path.resolve()), self._secret)
         self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0, scheduling_strategy="SPREAD")(_Agents)
         self._engines: dict[str, Any] = {}
         """The actors that look after the engines of ours, by the engines' names."""
@@ -410,7 +412,7 @@ class Supervisor:
 
     def _serve(self) -> None:
         """Start serving, wait until it listens, and watch it."""
-        self._serving = self._world.serve.remote(self._local)
+        self._serving = self._world.serve.remote(self._local, certificates() is not None)
         try:
             address = ray.get(self._world.address.remote())
         except RayActorError:
@@ -418,9 +420,9 @@ class Supervisor:
         if address is None:
             return
         self._address = address
-        contact = json.dumps({"address": self._address, "token": self._token}).encode()
+        contact = json.dumps({"address": self._address, "token": self._secret}).encode()
         write_durably(self._run.contact, contact, mode=0o600)
-        self._watcher = _Watcher(self._address, self._token)
+        self._watcher = _Watcher(self._address, token_for(self._secret, "look"))
 
     def _world_is_over(self) -> bool:
         """False if its process died; raises what the service raised."""
@@ -441,7 +443,7 @@ class Supervisor:
     def _live(self, number: int) -> None:
         incarnation = self._incarnations[number]
         self._incarnations[number] += 1
-        ref = self._hosts[number].live.remote(self._address, self._token, number, incarnation)
+        ref = self._hosts[number].live.remote(self._address, token_for(self._secret, "act"), number, incarnation)
         self._living[ref] = number
 
     def _restart_host(self, ref: Any) -> None:
@@ -457,10 +459,10 @@ class Supervisor:
 
     def _ask_to_stop(self) -> bool:
         with suppress(grpc.RpcError):
-            with grpc.insecure_channel(self._address) as channel:
-                control_pb2_grpc.ControlStub(channel).Stop(
+            with channel(self._address) as opened:
+                control_pb2_grpc.ControlStub(opened).Stop(
                     control.StopRequest(reason="stopped by its user"),
-                    metadata=(("authorization", f"Bearer {self._token}"),),
+                    metadata=metadata(token_for(self._secret, "control")),
                     timeout=10,
                 )
             return True
@@ -486,9 +488,9 @@ class _Watcher:
         self._thread.start()
 
     def _watch(self, address: str, token: str) -> None:
-        with suppress(grpc.RpcError), grpc.insecure_channel(address) as channel:
-            stub = control_pb2_grpc.ControlStub(channel)
-            for status in stub.Watch(control.WatchRequest(), metadata=(("authorization", f"Bearer {token}"),)):
+        with suppress(grpc.RpcError), channel(address) as opened:
+            stub = control_pb2_grpc.ControlStub(opened)
+            for status in stub.Watch(control.WatchRequest(), metadata=metadata(token)):
                 self.latest = status
 
     def join(self) -> None:
@@ -530,36 +532,32 @@ class Node:
     """Of Python, Ray and Ethnos, in words."""
     skew_s: float = 0.0
     """How far its clock is ahead of this one's."""
-    sees_folder: bool = True
 
 
-def survey(folder: str) -> list[Node]:
-    """The nodes of the cluster, by address, each looked at from inside; `folder` is looked for there.
-
-    Raises ClusterError.
-    """
+def survey() -> list[Node]:
+    """The nodes of the cluster, by address, each looked at from inside. Raises ClusterError."""
     with ray_session():
-        return sorted((_surveyed(n, folder) for n in _ray.nodes()), key=lambda n: n.address)
+        return sorted((_surveyed(n) for n in _ray.nodes()), key=lambda n: n.address)
 
 
-def _surveyed(node: dict[str, Any], folder: str) -> Node:
+def _surveyed(node: dict[str, Any]) -> Node:
     known = (node["NodeManagerAddress"], bool(node["Alive"]), dict(node["Resources"]), dict(node.get("Labels") or {}))
     if not known[1]:
         return Node(*known)
-    there = _ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     look = _ray.remote(num_cpus=0, scheduling_strategy=there)(_look)
     try:
-        ray.get(look.remote(folder), timeout=SURVEY_S)  # the first call waits for a process, which is no skew
+        ray.get(look.remote(), timeout=SURVEY_S)  # the first call waits for a process, which is no skew
         asked = now().timestamp()
-        versions, time_there, sees = ray.get(look.remote(folder), timeout=SURVEY_S)
+        versions, time_there = ray.get(look.remote(), timeout=SURVEY_S)
     except (GetTimeoutError, RayTaskError, RayError) as error:
         raise ClusterError(f"node {known[0]} runs no task: {type(error).__name__}") from None
-    return Node(*known, versions, time_there - (asked + now().timestamp()) / 2, sees)
+    return Node(*known, versions, time_there - (asked + now().timestamp()) / 2)
 
 
-def _look(folder: str) -> tuple[str, float, bool]:
+def _look() -> tuple[str, float]:
     versions = f"Python {platform.python_version()}, Ray {version('ray')}, Ethnos {version('ethnos')}"
-    return versions, now().timestamp(), Path(folder).is_dir()
+    return versions, now().timestamp()
 
 
 def map_on_ray(

@@ -18,19 +18,16 @@ import msgspec
 from ethnos.actors.minds.layers import STORE
 from ethnos.actors.minds.making import Ask, Tokens, make_mind
 from ethnos.errors import MindFailed, OutOfBudget, Refused
+from ethnos.rights import metadata
 from ethnos.society import Society
+from ethnos.transport import aio_channel
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.wire.v1 import world_pb2_grpc
 from ethnos.world.edge import clip
-from ethnos.world.limits import MAX_ACTION_BYTES, MAX_MEMORY_BYTES, MAX_MESSAGE_CHARS, MAX_STREAM_BYTES
+from ethnos.world.limits import MAX_ACTION_BYTES, MAX_MEMORY_BYTES, MAX_MESSAGE_CHARS
 from ethnos.world.scenario import Mind
 from ethnos.world.spec import ScenarioSpec
 from ethnos.world.turn import Agent, Decision, Turn
-
-_OPTIONS = [
-    ("grpc.max_receive_message_length", MAX_STREAM_BYTES),
-    ("grpc.max_send_message_length", MAX_STREAM_BYTES),
-]
 
 STUCK_S = 1.0
 """How long after the deadline a mind that blocks its process is given up, and the process with it."""
@@ -89,8 +86,8 @@ class Host:
         self._agents.clear()
         self._writing = asyncio.Lock()
         STORE.forget()
-        async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
-            stream = world_pb2_grpc.WorldStub(channel).Live(metadata=(("authorization", f"Bearer {token}"),))
+        async with aio_channel(address) as channel:
+            stream = world_pb2_grpc.WorldStub(channel).Live(metadata=metadata(token))
             try:
                 await stream.write(wire.FromHost(hello=hello))
                 return await self._answer(stream)

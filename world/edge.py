@@ -4,11 +4,16 @@ What passes here is exactly what is recorded, so a replay sees what the world sa
 is for the rules to say, later.
 """
 
-from ethnos.wire.v1.world_pb2 import Decision
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from ethnos.wire.v1.world_pb2 import Decision, Layer
 from ethnos.world.limits import (
     MAX_ACTION_BYTES,
     MAX_HOW_BYTES,
     MAX_KIND_CHARS,
+    MAX_LAYER_BYTES,
+    MAX_LAYERS,
     MAX_MEMORY_BYTES,
     MAX_MESSAGE_CHARS,
     MAX_REASON_CHARS,
@@ -74,6 +79,14 @@ def received(decision: Decision, mind: str) -> Answer:
         how=decision.how,
         mind=mind,
     )
+
+
+def whole_layers(decision: Decision) -> Iterator[Layer]:
+    """The layers of a decision that are what they are called: the record keeps the first text of each hash for good."""
+    for layer in decision.layers[:MAX_LAYERS]:
+        text = layer.text.encode()
+        if len(text) <= MAX_LAYER_BYTES and layer.hash == blake2b(text, digest_size=8).hexdigest():
+            yield Layer(hash=layer.hash, name=layer.name[:MAX_KIND_CHARS], text=layer.text)
 
 
 def clip(data: bytes, limit: int) -> bytes:

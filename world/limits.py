@@ -7,5 +7,13 @@ MAX_HOW_BYTES = 1024 * 1024
 MAX_KIND_CHARS = 64
 MAX_NAME_CHARS = 40
 MAX_REASON_CHARS = 400
-MAX_STREAM_BYTES = 64 * 1024 * 1024
-"""One gRPC message, a batch of observations or decisions."""
+MAX_LAYERS = 64
+"""Pieces of prompts that one decision may bring along."""
+MAX_LAYER_BYTES = 1024 * 1024
+MAX_CHANGE_BYTES = 256 * 1024
+"""An intervention."""
+MAX_WATCHERS = 64
+CALLS_PER_S = 50
+"""Calls of people and tools, per right; four times as many may come at once."""
+HELLO_S = 10.0
+"""A stream that has not said who it is by then is ended."""

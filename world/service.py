@@ -1,10 +1,9 @@
 """The world-state service: one world, served over gRPC to the actors its agents live in and to whoever watches."""
 
 import asyncio
-import hmac
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,14 +15,16 @@ from ethnos.errors import ClusterError, EthnosError, OutOfBudget, Refused, Socie
 from ethnos.record.directory import RunDirectory
 from ethnos.record.log import Log
 from ethnos.society import Society
+from ethnos.transport import SERVER_OPTIONS, listen
 from ethnos.wire.v1 import control_pb2 as control
 from ethnos.wire.v1 import control_pb2_grpc, world_pb2_grpc
 from ethnos.wire.v1 import world_pb2 as wire
 from ethnos.world.clock import Clock
-from ethnos.world.edge import received
+from ethnos.world.edge import received, whole_layers
+from ethnos.world.gate import Gate
 from ethnos.world.hosts import Host, Placement, adopt, agent_message, show
 from ethnos.world.interventions import parse_change
-from ethnos.world.limits import MAX_STREAM_BYTES
+from ethnos.world.limits import HELLO_S, MAX_CHANGE_BYTES, MAX_WATCHERS
 from ethnos.world.world import Answer, Step
 
 Phase = control.Status.Phase
@@ -36,12 +37,6 @@ PERSON = "human"
 
 MOST_LOSSES = 3
 """How often in one tick an actor may be lost and asked again; after that its agents have failed to decide."""
-
-_OPTIONS = [
-    ("grpc.max_receive_message_length", MAX_STREAM_BYTES),
-    ("grpc.max_send_message_length", MAX_STREAM_BYTES),
-    ("grpc.so_reuseport", 0),
-]
 
 
 @dataclass
@@ -63,13 +58,16 @@ class _Asked:
 class WorldService:
     """Serves one run. `run` returns when it is over; everything else is called by gRPC or by the clock."""
 
-    def __init__(self, run: RunDirectory, society: Society, placement: Placement, token: str) -> None:
+    def __init__(
+        self, run: RunDirectory, society: Society, placement: Placement, secret: str, *, tls: bool = False
+    ) -> None:
+        """`secret` is what the tokens for rights are derived from; with `tls` it listens in no other way."""
         self.run_directory = run
         self.society = society
         self.placement = placement
         self.phase: control.Status.Phase.ValueType = Phase.PHASE_STARTING
         self.reason = ""
-        self._token = token
+        self._secret, self._tls = secret, tls
         self._clock: Clock | None = None
         self._living: dict[int, None] = {}
         self._anew: dict[int, None] = {}
@@ -91,17 +89,17 @@ class WorldService:
 
         Raises RunBusy, RecordDamaged, RecordFull, ClusterError; the record is valid whatever happens.
         """
-        server = grpc.aio.server(options=_OPTIONS, interceptors=[_Bearer(self._token)])
+        server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=[Gate(self._secret)])
         world_pb2_grpc.add_WorldServicer_to_server(_WorldEdge(self), server)
         control_pb2_grpc.add_ControlServicer_to_server(_ControlEdge(self), server)
-        port = server.add_insecure_port(f"{bind}:0")
+        address = listen(server, bind, tls=self._tls)
         with Log(self.run_directory) as log:
             self._clock = Clock(self.society, log)
             await server.start()
             try:
                 self._clock.recover()
                 self._place_all()
-                announce(f"{bind}:{port}")
+                announce(address)
                 return await self._live(log)
             finally:
                 await self._say_goodbye()
@@ -320,7 +318,7 @@ class WorldService:
         """Take decisions in. Stale and doubled ones, and those of agents that live elsewhere, are dropped."""
         asked = self._asked
         assert self._clock is not None
-        self._clock.log.note_layers(layer for d in decisions.decisions for layer in d.layers)
+        self._clock.log.note_layers(layer for d in decisions.decisions for layer in whole_layers(d))
         if asked is None or decisions.tick != asked.tick or host.incarnation != incarnation:
             return
         owed = asked.waiting.get(host.number, set())
@@ -330,7 +328,7 @@ class WorldService:
             owed.discard(d.agent_id)
             self._tokens += _tokens(d.how)
             asked.answers[d.agent_id] = answer = received(d, self._mind(d.agent_id))
-            self._clock.keep(answer, d.layers)
+            self._clock.keep(answer, list(whole_layers(d)))
         if not owed and asked.waiting.pop(host.number, None) is not None:
             asked.deadline.pop(host.number, None)
             self._news.set()
@@ -361,6 +359,8 @@ class WorldService:
     def intervene(self, change: bytes) -> int:
         """Have the world changed from outside; returns the tick. Raises Refused, SocietyError."""
         assert self._clock is not None
+        if len(change) > MAX_CHANGE_BYTES:
+            raise Refused(f"an intervention of more than {MAX_CHANGE_BYTES} bytes")
         if self._over.is_set() or self._clock.done:
             raise Refused("the run is over")
         try:
@@ -434,7 +434,12 @@ class _WorldEdge(world_pb2_grpc.WorldServicer):
         self._service = service
 
     async def Live(self, requests: Any, context: Any) -> None:  # type: ignore[override]
-        first = await context.read()
+        try:
+            async with asyncio.timeout(HELLO_S):
+                first = await context.read()
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "a stream begins with hello, and soon")
+            return
         if first is grpc.aio.EOF or first.WhichOneof("message") != "hello":
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a stream begins with hello")
         hello = first.hello
@@ -480,6 +485,7 @@ class _ControlEdge(control_pb2_grpc.ControlServicer):
 
     def __init__(self, service: WorldService) -> None:
         self._service = service
+        self._watchers = 0
 
     async def Pause(self, request: control.PauseRequest, context: Any) -> control.Status:
         self._service.pause()
@@ -512,40 +518,11 @@ class _ControlEdge(control_pb2_grpc.ControlServicer):
         return reply
 
     async def Watch(self, request: control.WatchRequest, context: Any) -> AsyncIterator[control.Status]:
-        async for status in self._service.watch():
-            yield status
-
-
-class _Bearer(grpc.aio.ServerInterceptor):
-    """Lets nobody in without the run's token."""
-
-    def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}"
-
-    async def intercept_service(
-        self, continuation: Callable[[Any], Awaitable[Any]], call: grpc.HandlerCallDetails
-    ) -> Any:
-        metadata: Iterable[tuple[str, str | bytes]] = call.invocation_metadata or ()
-        given = next((str(v) for k, v in metadata if k == "authorization"), "")
-        if hmac.compare_digest(given.encode(), self._expected.encode()):
-            return await continuation(call)
-        return _refuse_like(await continuation(call))
-
-
-def _refuse_like(handler: Any) -> Any:
-    """A handler of the same shape that refuses."""
-
-    async def refuse(request: Any, context: Any) -> Any:
-        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the run's token is missing or wrong")
-
-    async def refuse_stream(request: Any, context: Any) -> AsyncIterator[Any]:
-        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the run's token is missing or wrong")
-        yield
-
-    if handler is None:
-        return None
-    if handler.request_streaming and handler.response_streaming:
-        return grpc.stream_stream_rpc_method_handler(refuse_stream)
-    if handler.response_streaming:
-        return grpc.unary_stream_rpc_method_handler(refuse_stream)
-    return grpc.unary_unary_rpc_method_handler(refuse)
+        if self._watchers >= MAX_WATCHERS:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{MAX_WATCHERS} are watching already")
+        self._watchers += 1
+        try:
+            async for status in self._service.watch():
+                yield status
+        finally:
+            self._watchers -= 1

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "ethnos"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli",),
-    ("run", "fork", "sweep", "replay", "control", "importers", "testing", "dashboard", "doctor"),
+    ("run", "fork", "sweep", "replay", "control", "importers", "testing", "dashboard", "doctor", "certificates"),
     ("actors.cluster", "actors.here", "actors.thinking"),
     ("actors.host",),
     ("actors.minds",),
@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("analytics",),
     ("world.service",),
     ("world.clock", "world.outside"),
-    ("world.hosts", "world.edge", "world.scheduler", "world.rebuild"),
+    ("world.hosts", "world.edge", "world.gate", "world.scheduler", "world.rebuild"),
     ("society", "models"),
     ("record",),
     ("world.world",),
@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("world.scenario",),
     ("world.events", "world.turn", "world.prose", "world.interventions", "world.limits"),
     ("engines",),
+    ("transport", "rights"),
     ("chance", "errors", "wire"),
 )
 """From the top down; modules in one row may use each other. A name stands for all modules below it."""

@@ -138,24 +138,21 @@ SOUND = Node("10.0.0.1", True, {"CPU": 4.0}, {}, "Ray 2")
         ("nodes", replace(SOUND, alive=False)),
         ("versions", replace(SOUND, versions="Ray 3")),
         ("clock", replace(SOUND, skew_s=-9.0)),
-        ("nodes", replace(SOUND, sees_folder=False)),
     ],
 )
 def test_nodes_that_differ(check: str, other: Node, monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
-    monkeypatch.setattr(cluster, "survey", lambda folder: [SOUND, replace(other, address="10.0.0.2")])
+    monkeypatch.setattr(cluster, "survey", lambda: [SOUND, replace(other, address="10.0.0.2")])
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{taken}")
-    found = [f for f in cluster.ray(Path("/runs"), Need(resources=(("disk", 1.0),))) if f.level != "ok"]
+    found = [f for f in cluster.ray(Need(resources=(("disk", 1.0),))) if f.level != "ok"]
     assert [(f.check, "disk" in f.found) for f in found] == [(check, False), ("nodes", True)]
     assert "10.0.0.2" in found[0].found or check == "versions"
 
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray")
-def test_a_real_cluster_is_surveyed(tmp_path: Path) -> None:
-    (node,) = survey(str(tmp_path))
+def test_a_real_cluster_is_surveyed() -> None:
+    (node,) = survey()
     assert node.alive
     assert node.resources["CPU"] >= 1
-    assert node.sees_folder
     assert "Ethnos" in node.versions
     assert abs(node.skew_s) < 5
-    assert not survey(str(tmp_path / "elsewhere"))[0].sees_folder

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from ethnos.actors.host import Host
 from ethnos.actors.inference.request import Reply, Request
 from ethnos.record.directory import RunDirectory, write_durably
+from ethnos.rights import token_for
 from ethnos.society import Society
+from ethnos.transport import certificates
 from ethnos.world.hosts import Placement
 from ethnos.world.rebuild import society_of
 from ethnos.world.service import WorldService
@@ -35,12 +37,12 @@ def served(run: RunDirectory) -> Iterator[threading.Thread]:
 
 
 async def _serve(run: RunDirectory, society: Society, ready: threading.Event) -> None:
-    service = WorldService(run, society, Placement(1, 1), TOKEN)
+    service = WorldService(run, society, Placement(1, 1), TOKEN, tls=certificates() is not None)
     hosting: list[asyncio.Task[str]] = []
 
     def announce(address: str) -> None:
         write_durably(run.contact, json.dumps({"address": address, "token": TOKEN}).encode())
-        hosting.append(asyncio.create_task(Host(society, _ask).live(address, TOKEN, 0, 0)))
+        hosting.append(asyncio.create_task(Host(society, _ask).live(address, token_for(TOKEN, "act"), 0, 0)))
         ready.set()
 
     await service.run("127.0.0.1", announce)

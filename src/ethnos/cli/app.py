@@ -1,7 +1,7 @@
 """The commands and their options; what they do is in the modules beside this one, loaded when needed."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -257,6 +257,31 @@ def probe(
     from ethnos.cli import probing
 
     probing.ask(society, model, personas or [], repeats, as_json=as_json)
+
+
+@app.command()
+def contact(
+    name: Run,
+    right: Annotated[Literal["look", "control", "administer"], typer.Option(help="What its holder may do.")] = "look",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path("contact.json"),
+    force: Force = False,
+) -> None:
+    """Write a file with which somebody else may look at a running society, or steer it: `ethnos pause FILE`."""
+    from ethnos.cli import admitting
+
+    admitting.contact(name, right, output, force=force)
+
+
+@app.command()
+def certificates(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the authority is, or will be made.")],
+    people: Annotated[list[str] | None, typer.Option("--person", help="Somebody who looks in from outside.")] = None,
+    days: Annotated[int, typer.Option(min=1, help="How long the certificates last.")] = 90,
+) -> None:
+    """Make certificates for TLS: DIR/node for all nodes (ETHNOS_TLS_DIR), DIR/NAME for people; DIR/ca.key signs."""
+    from ethnos.cli import admitting
+
+    admitting.certificates(folder, people or [], days)
 
 
 @app.command()

@@ -8,10 +8,11 @@ from ethnos.actors.host import Host, Lost
 from ethnos.actors.inference.request import Reply, Request
 from ethnos.actors.minds.human import HELP, HumanMind
 from ethnos.cli.output import print_line
-from ethnos.control import contact
+from ethnos.control import contact_of
 from ethnos.errors import ClusterError, QueryError
 from ethnos.record.directory import RunDirectory
 from ethnos.record.reader import connect
+from ethnos.rights import token_for
 from ethnos.society import Society
 from ethnos.world.rebuild import society_of
 
@@ -23,7 +24,7 @@ PATIENCE_S = 60.0
 def play(name: str, who: str) -> None:
     """Play one agent until its end, the run's, or the person's wish. Raises QueryError, ClusterError, Refused."""
     run = RunDirectory.find(name)
-    contact(run)
+    contact_of(run)
     agent, called = _find(run, who)
     society = society_of(run)
     print_line(f"You play {called} in {run.name}. You have {society.decision_deadline:g} seconds for each turn.")
@@ -75,7 +76,8 @@ async def _contact(run: RunDirectory) -> tuple[str, str] | None:
     until = asyncio.get_running_loop().time() + PATIENCE_S
     while run.state() == "running" and asyncio.get_running_loop().time() < until:
         try:
-            return contact(run)
+            address, secret = contact_of(run)
+            return address, token_for(secret, "act")
         except ClusterError:
             await asyncio.sleep(RETRY_S)
     return None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,14 +17,18 @@ from ethnos.world.interventions import parse_change
 
 def steer(name: str, call: str, *, as_json: bool, **request: Any) -> None:
     """Make one call that answers with a status, and print that."""
-    run = RunDirectory.find(name)
-    with Control(run) as control:
-        tell(run, control.call(call, **request), as_json=as_json)
+    with Control(found(name), "control") as control:
+        tell(control.name, control.call(call, **request), as_json=as_json)
+
+
+def found(name: str) -> RunDirectory | Path:
+    """A run, or somebody else's run that a contact file tells of."""
+    return Path(name) if name.endswith(".json") and Path(name).is_file() else RunDirectory.find(name)
 
 
 def intervene(name: str, do: str, values: Sequence[str], *, as_json: bool) -> None:
     """Change a running society. Raises Refused with the reason."""
-    run = RunDirectory.find(name)
+    run = found(name)
     change = parse_change({"do": do, **dict(map(_value, values))})
     asked = {**change.change(), **({"tick": change.tick} if change.tick else {})}
     with Control(run) as control:
@@ -50,10 +55,10 @@ def _value(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def tell(run: RunDirectory, status: wire.Status, *, as_json: bool) -> None:
+def tell(run: str, status: wire.Status, *, as_json: bool) -> None:
     """Print how a run is doing."""
     phase = wire.Status.Phase.Name(status.phase).removeprefix("PHASE_").lower()
     if as_json:
-        print_json({"run": run.name, "phase": phase, "tick": status.tick, "population": status.population})
+        print_json({"run": run, "phase": phase, "tick": status.tick, "population": status.population})
     else:
-        print_line(f"{run.name}: {phase}, tick {status.tick} of {status.ticks}, population {status.population}")
+        print_line(f"{run}: {phase}, tick {status.tick} of {status.ticks}, population {status.population}")

@@ -6,7 +6,6 @@ import socket
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from ethnos.actors.cluster import Node, survey
 from ethnos.doctor.finding import Finding, notice, ok, problem
@@ -17,7 +16,7 @@ CONNECT_S = 5.0
 MAX_SKEW_S = 2.0
 
 
-def ray(folder: Path, need: Need) -> Iterator[Finding]:
+def ray(need: Need) -> Iterator[Finding]:
     """What will be run on."""
     address = os.environ.get("RAY_ADDRESS", "")
     if not address:
@@ -25,7 +24,7 @@ def ray(folder: Path, need: Need) -> Iterator[Finding]:
         yield from gpus(gpus_here(), need)
         return
     if not (refused := cannot_reach(address)):
-        yield from _cluster(address, folder, need)
+        yield from _cluster(address, need)
         return
     yield problem(
         "ray",
@@ -47,9 +46,9 @@ def cannot_reach(address: str) -> str:
         return error.strerror or str(error)
 
 
-def _cluster(address: str, folder: Path, need: Need) -> Iterator[Finding]:
+def _cluster(address: str, need: Need) -> Iterator[Finding]:
     try:
-        nodes = survey(str(folder.absolute()))
+        nodes = survey()
     except ClusterError as error:
         yield problem(
             "ray",
@@ -64,7 +63,6 @@ def _cluster(address: str, folder: Path, need: Need) -> Iterator[Finding]:
     yield from _dead(nodes)
     yield from _equal(alive)
     yield from _clocks(alive)
-    yield from _shared(alive, folder)
     yield from gpus(sum(n.resources.get("GPU", 0.0) for n in alive), need)
     yield from _resources(alive, need)
 
@@ -102,18 +100,6 @@ def _clocks(nodes: Sequence[Node]) -> Iterator[Finding]:
             f"the clock of node {address} is {skew:+.1f} s off",
             "certificates may be refused, and the record's times contradict each other",
             "keep all clocks by NTP",
-        )
-
-
-def _shared(nodes: Sequence[Node], folder: Path) -> Iterator[Finding]:
-    """Whether the world, wherever it is placed, finds its run directory."""
-    without = sorted(n.address for n in nodes if not n.sees_folder)
-    if without:
-        yield problem(
-            "nodes",
-            f"{folder} is not there on {', '.join(without[:5])}",
-            "a world that is placed there cannot open its run",
-            "share the folder, or tie the world to this node: docs/deploy/placement.md",
         )
 
 

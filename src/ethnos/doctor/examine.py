@@ -26,7 +26,8 @@ def examine(society: Society | None = None, folder: Path | None = None) -> list[
         ("memory", lambda: machine.memory(need)),
         ("temporary", machine.temporary),
         ("ports", lambda: network.ports(society)),
-        ("ray", lambda: cluster.ray(place, need)),
+        ("tls", network.tls),
+        ("ray", lambda: cluster.ray(need)),
         ("secrets", lambda: engines.secrets(society)),
         ("engines", lambda: engines.health(society)),
     ]
