@@ -6,6 +6,9 @@ is for the rules to say, later.
 
 from collections.abc import Iterator
 from hashlib import blake2b
+from typing import Any
+
+import msgspec
 
 from ethnos.wire.v1.world_pb2 import Decision, Layer
 from ethnos.world.limits import (
@@ -51,7 +54,7 @@ def receive(
         reason=reason,
         mind=mind,
         latency_ms=latency_ms,
-        how=_utf8(how) if len(how) <= MAX_HOW_BYTES else b"",
+        how=_provenance(how),
     )
 
 
@@ -92,6 +95,17 @@ def whole_layers(decision: Decision) -> Iterator[Layer]:
 def clip(data: bytes, limit: int) -> bytes:
     """At most one byte more than allowed: enough to be refused, too little to choke on."""
     return data[: limit + 1]
+
+
+def _provenance(how: bytes) -> bytes:
+    """What the record's views can read: a JSON object of bearable size, or nothing."""
+    if not how or len(how) > MAX_HOW_BYTES:
+        return b""
+    try:
+        msgspec.json.decode(how, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return b""
+    return how
 
 
 def _utf8(data: bytes) -> bytes:

@@ -30,7 +30,7 @@ class Http:
 
     async def get(self, path: str, timeout: float = 30.0) -> Any:
         async with _within(timeout):
-            return decode(await self._whole("GET", path, None))
+            return decode(self._without_key(await self._whole("GET", path, None)))
 
     async def text(self, path: str, timeout: float = 30.0) -> str:
         async with _within(timeout):
@@ -39,7 +39,7 @@ class Http:
     async def post(self, path: str, body: Any, timeout: float | None = None) -> Any:
         """Without a timeout the caller has to have one."""
         async with _within(timeout):
-            return decode(await self._whole("POST", path, body))
+            return decode(self._without_key(await self._whole("POST", path, body)))
 
     async def tell(self, path: str, body: Any, timeout: float) -> None:
         """Post something whose reply has nothing to say."""
@@ -51,7 +51,7 @@ class Http:
         async with await self._open("POST", path, body) as response:
             async for line in _lines(response.content):
                 if line.startswith(b"data:") and line != b"data: [DONE]":
-                    yield decode(line[5:])
+                    yield decode(self._without_key(line[5:]))
 
     async def ok(self, path: str, timeout: float) -> bool:
         """Whether a GET answers with success in time."""
@@ -70,6 +70,9 @@ class Http:
     def redact(self, text: str) -> str:
         """Without the key we hold, and without what looks like one."""
         return redact(text, self._secret())
+
+    def _without_key(self, raw: bytes) -> bytes:
+        return without_key(raw, self._secret())
 
     async def _whole(self, method: str, path: str, body: Any) -> bytes:
         async with await self._open(method, path, body) as response:
@@ -180,6 +183,11 @@ def decode(raw: bytes) -> Any:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise Broken(f"the reply is no JSON ({len(raw)} bytes)") from None
+
+
+def without_key(raw: bytes, key: str | None) -> bytes:
+    """A reply without our key: whoever repeats it would put it on the record."""
+    return raw.replace(key.encode(), b"[key]") if key else raw
 
 
 def redact(text: str, key: str | None) -> str:

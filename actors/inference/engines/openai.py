@@ -21,7 +21,7 @@ from ethnos.actors.inference.engines.base import (
     trouble,
 )
 from ethnos.actors.inference.engines.completion import body, read
-from ethnos.actors.inference.engines.http import decode, error_text, redact
+from ethnos.actors.inference.engines.http import decode, error_text, redact, without_key
 from ethnos.actors.inference.request import Request
 from ethnos.engines import OpenAISpec
 from ethnos.errors import EthnosError
@@ -94,7 +94,7 @@ class OpenAIEngine:
             raise Unreachable("cannot connect in time") from None
         except openai.APIConnectionError as error:
             raise _connection(error) from None
-        return self._checked(read(decode(raw.content)))
+        return self._checked(read(decode(without_key(raw.content, self._key()))))
 
     def _trouble(self, error: "openai.APIStatusError") -> Trouble:
         text = error_text(error.response.content) or error.message

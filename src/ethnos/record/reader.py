@@ -46,10 +46,11 @@ WHERE s.kind = 'said'
 """
 CALLS = """
 SELECT run, tick, agent_id, mind, how ->> 'stage' AS stage, how ->> 'model' AS model, how ->> 'engine' AS engine,
-       CAST(how ->> 'tokens' AS BIGINT) AS prompt_tokens, CAST(how ->> 'cached' AS BIGINT) AS cached_tokens,
-       CAST(how ->> 'completion' AS BIGINT) AS completion_tokens, CAST(how ->> 'latency_ms' AS DOUBLE) AS latency,
-       CAST(how ->> 'calls' AS BIGINT) AS calls, CAST(how ->> 'attempts' AS BIGINT) AS attempts,
-       CAST(how ->> 'cost' AS DOUBLE) AS cost, how ->> 'reason' AS reason, how ->> 'reply' AS reply,
+       TRY_CAST(how ->> 'tokens' AS BIGINT) AS prompt_tokens, TRY_CAST(how ->> 'cached' AS BIGINT) AS cached_tokens,
+       TRY_CAST(how ->> 'completion' AS BIGINT) AS completion_tokens,
+       TRY_CAST(how ->> 'latency_ms' AS DOUBLE) AS latency,
+       TRY_CAST(how ->> 'calls' AS BIGINT) AS calls, TRY_CAST(how ->> 'attempts' AS BIGINT) AS attempts,
+       TRY_CAST(how ->> 'cost' AS DOUBLE) AS cost, how ->> 'reason' AS reason, how ->> 'reply' AS reply,
        how -> 'layers' AS layers, how -> 'errors' AS errors
 FROM record.decisions WHERE how IS NOT NULL AND how ->> 'stage' IS NOT NULL
 """
