@@ -16,7 +16,7 @@ from ethnos.world.hosts import Placement
 from ethnos.world.rebuild import society_of
 from ethnos.world.service import WorldService
 
-TOKEN = "token"
+TOKEN = "the secret of a run in tests"
 
 
 async def _ask(model: str, request: Request) -> Reply:
