@@ -25,9 +25,11 @@ from typing import IO, Any
 import grpc
 import psutil
 import ray
+import ray.util.metrics
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from ethnos import logs, traces
 from ethnos.actors.host import Host, Lost
 from ethnos.actors.inference.engines.base import Trouble, Unreachable
 from ethnos.actors.inference.engines.managed import SglangServer, log_of
@@ -36,6 +38,7 @@ from ethnos.actors.minds.making import Ask
 from ethnos.actors.thinking import Models, engines, spent_before
 from ethnos.engines import ManagedSglang, SglangSpec
 from ethnos.errors import ClusterError, EthnosError
+from ethnos.meters import METERS, Totals, told_of
 from ethnos.record.directory import RunDirectory, now, write_durably
 from ethnos.rights import metadata, token_for
 from ethnos.society import Society, parse
@@ -44,8 +47,10 @@ from ethnos.wire.v1 import control_pb2 as control
 from ethnos.wire.v1 import control_pb2_grpc
 from ethnos.world.hosts import Placement
 from ethnos.world.service import WorldService
+from ethnos.world.vitals import EVERY_S
 
 _ray: Any = ray
+_metrics: Any = ray.util.metrics
 """Parts of Ray's interface have no types, or too narrow ones."""
 
 STARTING = control.Status.PHASE_STARTING
@@ -140,10 +145,39 @@ def _spares(founders: int) -> int:
     return max(2, founders // 4)
 
 
+class _RayMeters:
+    """Ethnos' meters as Ray's metrics, which each node offers to Prometheus."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        kinds = {"counter": _metrics.Counter, "gauge": _metrics.Gauge}
+        self._made: dict[str, Any] = {
+            name: _metrics.Histogram(name, m.meaning, boundaries=list(m.bounds), tag_keys=("run",))
+            if m.sort == "histogram"
+            else kinds[m.sort](name, m.meaning, tag_keys=("run", m.label) if m.label else ("run",))
+            for name, m in METERS.items()
+        }
+
+    def add(self, name: str, amount: float = 1.0, label: str = "") -> None:
+        if amount > 0:
+            self._made[name].inc(amount, tags=self._tags(name, label))
+
+    def set(self, name: str, value: float, label: str = "") -> None:
+        self._made[name].set(value, tags=self._tags(name, label))
+
+    def observe(self, name: str, value: float) -> None:
+        self._made[name].observe(value, tags=self._tags(name, ""))
+
+    def _tags(self, name: str, label: str) -> dict[str, str]:
+        key = METERS[name].label
+        return {"run": self._run, key: label} if key else {"run": self._run}
+
+
 class _World:
     """The actor around the world-state service."""
 
     def __init__(self, path: str, secret: str) -> None:
+        logs.configure()
         self._run = RunDirectory(Path(path))
         self._secret = secret
         self._address: str | None = None
@@ -151,10 +185,13 @@ class _World:
 
     def serve(self, local: bool, tls: bool) -> str:
         society = parse(self._run.society.read_text("utf-8"), str(self._run.society))
-        service = WorldService(self._run, society, placement_for(society), self._secret, tls=tls)
+        service = WorldService(
+            self._run, society, placement_for(society), self._secret, tls=tls, meters=_RayMeters(self._run.name)
+        )
         bind = "127.0.0.1" if local else _ray.util.get_node_ip_address()
         try:
-            return asyncio.run(service.run(bind, self._announce))
+            with logs.about(run=self._run.name):
+                return asyncio.run(service.run(bind, self._announce))
         finally:
             self._ready.set()
 
@@ -230,23 +267,40 @@ class _Models:
 
         self._models = Models(parse(society), spent_before(RunDirectory(Path(path))), serve)
         self._starting: asyncio.Task[Models] | None = None
+        self._meters = _RayMeters(Path(path).name)
+        self._telling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Connect to the engines and start those that are ours to start, once per life of this actor."""
         if self._starting is None:
             self._starting = asyncio.create_task(self._models.__aenter__())
+            self._telling = asyncio.create_task(self._tell())
         await self._starting
+
+    async def _tell(self) -> None:
+        """Pass the pools' figures on, every few seconds."""
+        totals = Totals(self._meters)
+        await self._starting  # type: ignore[misc]
+        while True:
+            told_of(self._meters, totals, self._models.stats())
+            await asyncio.sleep(EVERY_S)
 
     async def special_tokens(self) -> dict[str, list[str]]:
         await self.start()
         return self._models.special_tokens()
 
     async def stop(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
         await self._models.__aexit__()
 
-    async def ask(self, model: str, request: Request) -> Reply:
+    async def ask(self, model: str, request: Request, traceparent: str = "") -> Reply:
         await self.start()
-        return await self._models.ask(model, request)
+        with traces.span("think", traceparent, model=model):
+            reply = await self._models.ask(model, request)
+            traces.note(engine=reply.engine, prompt_tokens=reply.prompt_tokens, cached_tokens=reply.cached_tokens)
+            traces.note(completion_tokens=reply.completion_tokens, attempts=reply.attempts, error=reply.error)
+        return reply
 
     async def stats(self) -> dict[str, Any]:
         return self._models.stats()
@@ -257,6 +311,7 @@ class _Agents:
 
     def __init__(self, society: str, models: str) -> None:
         """`models` is the name of the actor that all thinking goes through; empty if nobody thinks."""
+        logs.configure()
         thinking = ray.get_actor(models) if models else None
         special = _ray.get(thinking.special_tokens.remote()) if thinking else None
         self._host = Host(parse(society), _asking(thinking), special, own_process=True)
@@ -275,7 +330,7 @@ def _asking(models: Any) -> Ask:
 
     async def ask(model: str, request: Request) -> Reply:
         try:
-            reply: Reply = await models.ask.remote(model, request)
+            reply: Reply = await models.ask.remote(model, request, traces.here())
         except RayTaskError as error:
             raise _cause(error) from None
         return reply

@@ -15,9 +15,11 @@ from typing import Any
 import grpc
 import msgspec
 
+from ethnos import traces
 from ethnos.actors.minds.layers import STORE
 from ethnos.actors.minds.making import Ask, Tokens, make_mind
 from ethnos.errors import MindFailed, OutOfBudget, Refused
+from ethnos.logs import about
 from ethnos.rights import metadata
 from ethnos.society import Society
 from ethnos.transport import aio_channel
@@ -144,7 +146,7 @@ class Host:
         if self._own_process:
             faulthandler.dump_traceback_later(self._society.decision_deadline + STUCK_S, exit=True)
         for agent_id, observation in zip(shown.agent_ids, shown.observations, strict=True):
-            decision = self.think(shown.tick, agent_id, observation)
+            decision = self.think(shown.tick, agent_id, observation, shown.traceparent)
             if isinstance(decision, wire.Decision):
                 ready.append(decision)
             else:
@@ -172,15 +174,16 @@ class Host:
         async with self._writing:
             await stream.write(wire.FromHost(decisions=wire.Decisions(tick=tick, decisions=decisions)))
 
-    def think(self, tick: int, agent_id: int, observation: bytes) -> Any:
+    def think(self, tick: int, agent_id: int, observation: bytes, traceparent: str = "") -> Any:
         """A decision, or an awaitable of one. A mind's failure is its own agent's, told to the world."""
         start = time.perf_counter()
         agent = self._agents[agent_id]
         try:
             turn = Turn(agent, tick, self._spec.decode_observation(observation), self._society.seed)
-            made = self._minds[agent.cohort].decide(turn)
+            with traces.span("decide", traceparent, agent=agent_id, tick=tick):
+                made = self._minds[agent.cohort].decide(turn)
             if inspect.isawaitable(made):
-                return self._finish(agent_id, agent, made, start)
+                return self._finish(agent_id, agent, _traced(made, agent_id, tick, traceparent), start)
             return self._pack(agent_id, agent, made, start)
         except KeyboardInterrupt:
             raise
@@ -215,6 +218,11 @@ class Host:
             if len(decision.memory) <= MAX_MEMORY_BYTES:
                 agent.memory = decision.memory
         return packed
+
+
+async def _traced(made: Any, agent_id: int, tick: int, traceparent: str) -> Any:
+    with traces.span("decide", traceparent, agent=agent_id, tick=tick), about(agent=agent_id, tick=tick):
+        return await made
 
 
 def _layers() -> list[wire.Layer]:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Protocol
 
+from ethnos import traces
+from ethnos.logs import about
 from ethnos.record import snapshots
 from ethnos.record.log import Log
 from ethnos.record.pending import Pending
@@ -52,6 +54,8 @@ class Clock:
         self._costly = {c.cohort for c in society.population if society.is_costly(c.cohort)}
         """Cohorts; membership only."""
         self._rules = rules_digest(self.world.spec)
+        self.snapshot_s: float | None = None
+        """What the snapshot of the last tick took; None if it had none."""
 
     def recover(self) -> None:
         """Bring the world to the last committed tick, or make tick 0. Raises RecordDamaged."""
@@ -72,6 +76,10 @@ class Clock:
 
     async def tick(self, agents: Agents) -> Step:
         """One tick: it is on disk when this returns. Raises RecordFull if it could not be put there."""
+        with traces.span("tick", tick=self.world.tick + 1), about(tick=self.world.tick + 1):
+            return await self._tick(agents)
+
+    async def _tick(self, agents: Agents) -> Step:
         start = time.monotonic()
         number = self.world.tick + 1
         ids = self.scheduler.next(self.world)
@@ -109,16 +117,18 @@ class Clock:
         self.agent_steps += len(step.decisions)
         self._pending.end()
         self.outside.done(step.tick)
+        self.snapshot_s = None
         every = self.society.snapshot_every
         if every and step.tick % every == 0:
             self._save()
 
     def _save(self) -> None:
         """Write a snapshot. A run goes on without one."""
-        now = self.world.now
+        start, now = time.monotonic(), self.world.now
         saved = snapshots.Saved(now.tick, now.next_seq, self.log.digest, self._rules, self.world.snapshot())
         try:
             snapshots.save(self.log.run, saved)
+            self.snapshot_s = time.monotonic() - start
         except OSError as error:
             _log.warning("no snapshot of tick %d: %s", now.tick, error)
             with suppress(OSError):

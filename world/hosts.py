@@ -124,11 +124,14 @@ def agent_message(agent: Agent) -> wire.Agent:
     )
 
 
-def show(tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Iterable[wire.ToHost]:
+def show(tick: int, ids: Sequence[int], observations: Sequence[bytes], traceparent: str = "") -> Iterable[wire.ToHost]:
     """The messages that show a host's agents what they observe."""
     for i in range(0, len(ids), BATCH):
         yield wire.ToHost(
             observations=wire.Observations(
-                tick=tick, agent_ids=ids[i : i + BATCH], observations=observations[i : i + BATCH]
+                tick=tick,
+                agent_ids=ids[i : i + BATCH],
+                observations=observations[i : i + BATCH],
+                traceparent=traceparent,
             )
         )

@@ -1,6 +1,7 @@
 """The world-state service: one world, served over gRPC to the actors its agents live in and to whoever watches."""
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -11,8 +12,11 @@ from typing import Any
 import grpc
 import msgspec
 
+from ethnos import traces
 from ethnos.errors import ClusterError, EthnosError, OutOfBudget, Refused, SocietyError
+from ethnos.meters import Meters
 from ethnos.record.directory import RunDirectory
+from ethnos.record.health import HealthLog
 from ethnos.record.log import Log
 from ethnos.society import Society
 from ethnos.transport import SERVER_OPTIONS, listen
@@ -25,9 +29,12 @@ from ethnos.world.gate import Gate
 from ethnos.world.hosts import Host, Placement, adopt, agent_message, show
 from ethnos.world.interventions import parse_change
 from ethnos.world.limits import HELLO_S, MAX_CHANGE_BYTES, MAX_WATCHERS
+from ethnos.world.vitals import EVERY_S, Vitals
 from ethnos.world.world import Answer, Step
 
 Phase = control.Status.Phase
+
+_log = logging.getLogger("ethnos.world")
 
 HOST_PATIENCE_S = 300.0
 """How long a tick waits for an actor that is not there before the run is given up."""
@@ -53,13 +60,21 @@ class _Asked:
     losses: Counter[int] = field(default_factory=Counter)
     """Host number to how often it was lost while its agents decided."""
     shown_at: float = 0.0
+    traceparent: str = field(default_factory=traces.here)
 
 
 class WorldService:
     """Serves one run. `run` returns when it is over; everything else is called by gRPC or by the clock."""
 
     def __init__(
-        self, run: RunDirectory, society: Society, placement: Placement, secret: str, *, tls: bool = False
+        self,
+        run: RunDirectory,
+        society: Society,
+        placement: Placement,
+        secret: str,
+        *,
+        tls: bool = False,
+        meters: Meters | None = None,
     ) -> None:
         """`secret` is what the tokens for rights are derived from; with `tls` it listens in no other way."""
         self.run_directory = run
@@ -68,6 +83,9 @@ class WorldService:
         self.phase: control.Status.Phase.ValueType = Phase.PHASE_STARTING
         self.reason = ""
         self._secret, self._tls = secret, tls
+        self._meters = meters
+        self._vitals: Vitals | None = None
+        self._tick_began = 0.0
         self._clock: Clock | None = None
         self._living: dict[int, None] = {}
         self._anew: dict[int, None] = {}
@@ -93,17 +111,35 @@ class WorldService:
         world_pb2_grpc.add_WorldServicer_to_server(_WorldEdge(self), server)
         control_pb2_grpc.add_ControlServicer_to_server(_ControlEdge(self), server)
         address = listen(server, bind, tls=self._tls)
-        with Log(self.run_directory) as log:
+        with Log(self.run_directory) as log, HealthLog(self.run_directory) as health:
             self._clock = Clock(self.society, log)
+            self._vitals = Vitals(self.run_directory, health, self._meters)
+            looking = asyncio.create_task(self._look_at_itself(self._vitals))
             await server.start()
             try:
                 self._clock.recover()
                 self._place_all()
                 announce(address)
+                _log.info("serving at %s", address)
                 return await self._live(log)
             finally:
+                looking.cancel()
+                self._look(self._vitals)
                 await self._say_goodbye()
                 await server.stop(grace=1.0)
+                _log.info("%s at tick %d", self.reason or "ended by an error", log.tick)
+
+    async def _look_at_itself(self, vitals: Vitals) -> None:
+        while True:
+            self._look(vitals)
+            await asyncio.sleep(EVERY_S)
+
+    def _look(self, vitals: Vitals) -> None:
+        status = self.status()
+        missing = sum(1 for h in self.placement.hosts if h.agents and not h.connected)
+        phase = Phase.Name(status.phase).removeprefix("PHASE_").lower()
+        rows = self._clock.log.unsealed if self._clock else 0
+        vitals.look(status.tick, phase, status.population, missing, rows, self._tokens)
 
     async def _live(self, log: Log) -> str:
         assert self._clock is not None
@@ -161,6 +197,7 @@ class WorldService:
 
     async def ask(self, tick: int, ids: Sequence[int], observations: Sequence[bytes]) -> Mapping[int, Answer]:
         """Show everybody what they see and gather what they decide, until all have or are late."""
+        self._tick_began = time.monotonic()
         asked = _Asked(tick, dict(zip(ids, observations, strict=True)), {}, shown_at=time.monotonic())
         for i in ids:
             asked.waiting.setdefault(self.placement.home(i).number, set()).add(i)
@@ -200,7 +237,7 @@ class WorldService:
         if asked is None or not host.connected or host.number not in asked.waiting:
             return
         ids = sorted(asked.waiting[host.number]) if only is None else only
-        for message in show(asked.tick, ids, [asked.observations[i] for i in ids]):
+        for message in show(asked.tick, ids, [asked.observations[i] for i in ids], asked.traceparent):
             host.send(message)
         until = time.monotonic() + self.society.decision_deadline
         asked.deadline[host.number] = until if only is None else asked.deadline.get(host.number, until)
@@ -208,6 +245,10 @@ class WorldService:
     async def committed(self, step: Step, anew: Collection[int]) -> None:
         """Give newborns a home, let the dead go, hand over again who has changed, tell watchers."""
         assert self._clock is not None
+        if self._vitals is not None:
+            self._vitals.ticked(step, time.monotonic() - self._tick_began)
+            if self._clock.snapshot_s is not None:
+                self._vitals.saved(self._clock.snapshot_s)
         self._anew.update(dict.fromkeys(anew))
         agents = self._clock.world.agents
         for gone in [i for i in self._living if i not in agents]:
@@ -248,6 +289,7 @@ class WorldService:
         if hello.incarnation <= host.incarnation:
             return None
         host.incarnation = hello.incarnation
+        _log.debug("host %d is here, for the %dth time", host.number, hello.incarnation + 1)
         host.send(wire.ToHost(end=wire.End(reason="replaced")))
         host.outgoing = asyncio.Queue()
         agents = self._clock.world.agents
@@ -300,6 +342,7 @@ class WorldService:
             self._unseat(host)
             return
         host.outgoing = None
+        _log.info("host %d is gone, with %d agents", host.number, len(host.agents))
         if self._asked is not None:
             shown = self._asked.deadline.pop(host.number, None) is not None
             self._asked.losses[host.number] += shown

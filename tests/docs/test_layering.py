@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("analytics",),
     ("world.service",),
     ("world.clock", "world.outside"),
-    ("world.hosts", "world.edge", "world.gate", "world.scheduler", "world.rebuild"),
+    ("world.vitals", "world.hosts", "world.edge", "world.gate", "world.scheduler", "world.rebuild"),
     ("society", "models"),
     ("record",),
     ("world.world",),
@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("world.scenario",),
     ("world.events", "world.turn", "world.prose", "world.interventions", "world.limits"),
     ("engines",),
-    ("transport", "rights"),
+    ("transport", "rights", "meters", "logs", "traces"),
     ("chance", "errors", "wire"),
 )
 """From the top down; modules in one row may use each other. A name stands for all modules below it."""

@@ -10,7 +10,9 @@ def main() -> None:
     """Entry point. Errors that a user can do something about are one message and exit code 1."""
     _open_streams()
     from ethnos.cli.app import app
+    from ethnos.logs import configure
 
+    configure()
     try:
         try:
             app(prog_name="ethnos")

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import duckdb
+import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from ethnos.errors import RecordDamaged
 from ethnos.record.directory import Manifest, RunDirectory
+from ethnos.record.health import HEALTH
 from ethnos.record.reader import DERIVED, connect
 from ethnos.record.schema import EVENTS, TABLES
 
@@ -39,6 +41,7 @@ def tables(run: RunDirectory) -> list[TableMeaning]:
         try:
             return [
                 *(_describe(con, name, "table", _of_table(name)) for name in TABLES),
+                _describe(con, "health", "table", _of_schema(HEALTH)),
                 *(_describe(con, name, "view", (v.meaning, v.columns, {})) for name, v in DERIVED.items()),
                 *(_describe(con, k, "kind of event", _of_kind(manifest, k)) for k in manifest.kinds),
             ]
@@ -51,7 +54,10 @@ Meaning = tuple[str, dict[str, str], dict[str, str]]
 
 
 def _of_table(name: str) -> Meaning:
-    schema = TABLES[name]
+    return _of_schema(TABLES[name])
+
+
+def _of_schema(schema: pa.Schema) -> Meaning:
     meta = {f.name: f.metadata for f in schema}
     meanings = {n: m[b"meaning"].decode() for n, m in meta.items()}
     units = {n: m.get(b"unit", b"").decode() for n, m in meta.items()}

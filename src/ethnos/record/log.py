@@ -108,6 +108,11 @@ class Log:
                 self._known_layers.add(layer.hash)
                 self._new_layers.append(layer)
 
+    @property
+    def unsealed(self) -> int:
+        """Events and decisions in the open segment."""
+        return self._segment.rows if self._segment is not None else 0
+
     def commit(self, step: Step, observations: dict[int, str], elapsed_ms: float) -> str:
         """Put one tick on disk; returns the digest up to it. Raises RecordFull: then it is not committed."""
         events = events_batch(step)

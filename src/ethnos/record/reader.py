@@ -19,6 +19,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from ethnos.errors import QueryError, RecordDamaged
 from ethnos.record.directory import Kind, Manifest, RunDirectory, find_all, lineage
+from ethnos.record.health import read_health
 from ethnos.record.log import read_segment, unpack
 from ethnos.record.schema import TABLES
 
@@ -283,6 +284,11 @@ def _create_tables(con: DuckDBPyConnection, runs: Sequence[RunDirectory]) -> Non
             for seen, run in zip(pictures, runs, strict=True)
         ]
         reduce(lambda whole, part: whole.union(part), parts).create_view(table)
+    health = [
+        con.from_arrow(read_health(run)).select(constant(run.name).alias("run"), duckdb.StarExpression())
+        for run in runs
+    ]
+    reduce(lambda whole, part: whole.union(part), health).create_view("health")
 
 
 def _table(con: DuckDBPyConnection, seen: Picture, table: str) -> DuckDBPyRelation:
@@ -314,7 +320,7 @@ def _create_views(con: DuckDBPyConnection, kinds: Mapping[str, Kind], *, several
     for name, view in DERIVED.items():
         con.execute(f"CREATE VIEW record.{name} AS {view.sql}")
     con.execute("USE main")
-    for name in (*TABLES, *DERIVED):
+    for name in (*TABLES, "health", *DERIVED):
         shown = duckdb.StarExpression(exclude=[] if several else ["run"])
         con.view(f"record.{name}").select(shown).create_view(name)
     for name, kind in kinds.items():
@@ -334,7 +340,7 @@ def _kinds(manifests: Sequence[Manifest]) -> dict[str, Kind]:
     for manifest in manifests:
         for name, kind in manifest.kinds.items():
             names = [name, *(c.name for c in kind.columns)]
-            if not all(_IDENTIFIER.fullmatch(n) for n in names) or name in TABLES or name in DERIVED:
+            if not all(_IDENTIFIER.fullmatch(n) for n in names) or name in (*TABLES, "health", *DERIVED):
                 raise RecordDamaged(f"run {manifest.name} declares a kind of event called {name!r}")
             kinds.setdefault(name, kind)
     return kinds

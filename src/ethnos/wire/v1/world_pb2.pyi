@@ -396,8 +396,11 @@ class Observations(_message.Message):
     TICK_FIELD_NUMBER: _builtins.int
     AGENT_IDS_FIELD_NUMBER: _builtins.int
     OBSERVATIONS_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
     tick: _builtins.int
     """The tick they decide for."""
+    traceparent: _builtins.str
+    """The trace that this tick belongs to, as in a W3C `traceparent` header; empty where nobody traces."""
     @_builtins.property
     def agent_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Who is shown something, by id."""
@@ -412,10 +415,11 @@ class Observations(_message.Message):
         tick: _builtins.int = ...,
         agent_ids: _abc.Iterable[_builtins.int] | None = ...,
         observations: _abc.Iterable[_builtins.bytes] | None = ...,
+        traceparent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_ids", b"agent_ids", "observations", b"observations", "tick", b"tick"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_ids", b"agent_ids", "observations", b"observations", "tick", b"tick", "traceparent", b"traceparent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
