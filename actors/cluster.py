@@ -55,6 +55,7 @@ _metrics: Any = ray.util.metrics
 
 STARTING = control.Status.PHASE_STARTING
 MOST_DEATHS = 3
+START_ATTEMPTS = 3
 SURVEY_S = 60.0
 """How long a node may take to run a task that only looks around."""
 RETRY_S = 0.2
@@ -84,14 +85,7 @@ def ray_session() -> Iterator[None]:
         if address:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         else:
-            ray.init(
-                address="local",
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                object_store_memory=100 * 1024 * 1024,
-                _temp_dir=folder,
-            )
+            _start_own(str(folder))
         # Ray would write what it has to say of dead workers between the lines of our output.
         _ray._private.worker._worker_logs_enabled = False
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
@@ -103,6 +97,28 @@ def ray_session() -> Iterator[None]:
         if folder and held:
             shutil.rmtree(folder, ignore_errors=True)
             held.close()
+
+
+def _start_own(folder: str) -> None:
+    """Start a Ray of our own. On a machine that is very busy it gives itself too little time: then once more."""
+    for attempt in range(START_ATTEMPTS):
+        try:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                object_store_memory=100 * 1024 * 1024,
+                _temp_dir=folder,
+            )
+            return
+        except Exception as error:
+            # Ray raises a plain Exception for this, and names the reason in words alone.
+            if type(error) is not Exception or "timed out during startup" not in str(error):
+                raise
+            ray.shutdown()
+            if attempt + 1 == START_ATTEMPTS:
+                raise ClusterError("Ray did not start in time: this machine is too busy") from None
 
 
 def _own_folder() -> tuple[str, IO[bytes]]:

@@ -155,7 +155,7 @@ def test_logs_for_machines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     logs.configure()
     log = logging.getLogger("ethnos.test")
     with logs.about(run="r", tick=3), logs.about(agent=7):
-        log.warning("said \x1b[31m%s with Bearer look.0123456789abcdef", "sk-0123456789")
+        log.warning("said \x1b[31m %s with Bearer look.0123456789abcdef", "sk-0123456789")
     try:
         raise ValueError("key-0123456789 is wrong")
     except ValueError:
