@@ -18,10 +18,10 @@ RAY = str(Path(sys.executable).with_name("ray"))
 QUICK_HEALTH = {
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
-    "RAY_health_check_timeout_ms": "1000",
-    "RAY_health_check_failure_threshold": "4",
+    "RAY_health_check_timeout_ms": "3000",
+    "RAY_health_check_failure_threshold": "5",
 }
-"""A raylet that is killed is missed within seconds, not within a quarter of a minute."""
+"""A raylet that is killed is missed within seconds, one that only has to wait for a core is not."""
 START_S = 90.0
 
 

@@ -106,7 +106,8 @@ class Round:
         said = self._driver.communicate()[0]
         if self._driver.returncode:
             self._tally.wrong.append(f"exit {self._driver.returncode}: {said[-500:]}")
-        self._look()
+        else:
+            self._look()
 
     def _start(self, *words: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-c", "from ethnos.cli import main; main()", *words]
