@@ -11,13 +11,15 @@ from typing import Any
 
 from ethnos.actors.minds.menu import Answer, Dish, Form, Kitchen, Menu
 from ethnos.actors.minds.structured import Unusable
-from ethnos.actors.minds.validate import choice
+from ethnos.actors.minds.validate import choice, shown
 from ethnos.errors import MindFailed
 from ethnos.world.scenario import Scenario
 from ethnos.world.spec import ScenarioSpec
 from ethnos.world.turn import Decision, Turn
 
 FORM = Form(reason=False, notes=False, playbook=False, message_chars=1000, text_chars=4000)
+LONGEST = 10_000
+"""Characters of a line."""
 MOST = 12
 """Of long lists of choices, so many are shown."""
 HELP = "an action's number or name, then its arguments; say WORDS; help; pass (do nothing); quit (leave)"
@@ -116,6 +118,8 @@ def _slot(dish: Dish, name: str) -> str:
 
 def understood(menu: Menu, line: str) -> Answer:
     """The answer that a line stands for. Raises Unusable with what is wrong, in words for a person."""
+    if len(line) > LONGEST:
+        raise Unusable(f"a line of {len(line)} characters; at most {LONGEST} are read")
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -131,7 +135,7 @@ def _dish(menu: Menu, word: str) -> Dish:
         return dishes[int(word) - 1]
     if word in menu.dishes:
         return menu.dishes[word]
-    raise Unusable(f"{word!r} is not open to you now; there are {', '.join(menu.dishes)}")
+    raise Unusable(f"{shown(word)} is not open to you now; there are {', '.join(menu.dishes)}")
 
 
 def _given(dish: Dish, words: list[str]) -> Iterator[tuple[str, Any]]:
@@ -143,7 +147,7 @@ def _given(dish: Dish, words: list[str]) -> Iterator[tuple[str, Any]]:
         if not (equals and name in names):
             name, value = next(places, ""), word
         if not name:
-            raise Unusable(f"{dish.spec.kind} takes {', '.join(names) or 'no arguments'}, not {word!r} as well")
+            raise Unusable(f"{dish.spec.kind} takes {', '.join(names) or 'no arguments'}, not {shown(word)} as well")
         yield name, _value(dish.schema["properties"][name], value)
 
 

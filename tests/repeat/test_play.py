@@ -63,6 +63,10 @@ class Person:
             seen += line
         return seen
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
     def end(self) -> tuple[int, str]:
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -136,6 +140,34 @@ def test_one_seat_one_person(runs: Path) -> None:
     assert code == 1 and "is finished" in seen
 
 
+def test_a_person_that_is_cut_off_leaves_the_turn_to_the_agents_own_mind(runs: Path) -> None:
+    run = create(parse(SOCIETY, changes=[*JITTER, "ticks=200", "decision_deadline=60"]), "played")
+    with served(run):
+        person = Person(runs, "being3")
+        person.hears("You may:")
+        person.kill()
+    minds = ask(run, "SELECT DISTINCT mind, outcome FROM decisions WHERE agent_id = 3")
+    assert minds == [("scripted/jitter", "done")]
+
+
+def test_whatever_is_typed_is_refused_or_done(runs: Path) -> None:
+    run = create(parse(SOCIETY, changes=[*HUMAN, "decision_deadline=60"]), "played")
+    typed = [
+        "x" * 1_000_000,
+        "\x1b[2J\x00\x07",
+        "say " + "y" * 100_000,
+        "create_artifact ../../etc \u202e",
+        "{}",
+        "9" * 500,
+    ]
+    with served(run):
+        code, seen = Person(runs, "0", "\n".join(typed) + "\nstay" * 4 + "\n").end()
+    assert code == 0, seen
+    assert "\x1b" not in seen and "\x07" not in seen
+    assert len(seen) < 100_000
+    assert verify(run).ok and run.manifest().state == "finished"
+
+
 def test_an_agent_that_dies_lets_its_person_go(runs: Path) -> None:
     run = create(parse(SOCIETY, changes=[*HUMAN, "world.life.energy=2", "decision_deadline=60"]), "played")
     with served(run):
@@ -166,9 +198,9 @@ def test_a_line_is_understood(line: str, action: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("fly", ["'fly' is not open", "stay, move, give_energy"]),
-        ("4", ["'4' is not open"]),
-        ("stay here", ["takes no arguments", "'here'"]),
+        ("fly", ['"fly" is not open', "stay, move, give_energy"]),
+        ("4", ['"4" is not open']),
+        ("stay here", ["takes no arguments", '"here"']),
         ("move up", ["direction", "up"]),
         ("give_energy ann 8", ["amount"]),
         ("give_energy carol 1", ["target"]),
