@@ -10,13 +10,13 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey as Key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ethnos.errors import SocietyError
 from ethnos.record.directory import write_durably
 from ethnos.transport import NODE_NAME
 
-Key = ec.EllipticCurvePrivateKey
 SERVES, ASKS = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 EARLIER = timedelta(minutes=5)
 """Certificates begin a little before now, for clocks that are a little behind."""
@@ -38,14 +38,15 @@ def make(folder: Path, people: Sequence[str] = (), days: int = 90, authority_day
 
 def expiry(pem: bytes) -> datetime:
     """When a certificate ends."""
-    return x509.load_pem_x509_certificate(pem).not_valid_after_utc
+    end: datetime = x509.load_pem_x509_certificate(pem).not_valid_after_utc
+    return end
 
 
 def _authority(folder: Path, lasts: timedelta) -> tuple[Key, x509.Certificate]:
     key_file, cert_file = folder / "ca.key", folder / "ca.pem"
     if key_file.exists():
         key = serialization.load_pem_private_key(key_file.read_bytes(), None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        assert isinstance(key, Key)
         return key, x509.load_pem_x509_certificate(cert_file.read_bytes())
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("ethnos authority")

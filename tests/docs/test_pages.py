@@ -16,6 +16,7 @@ FOLDERS = (
     "actors/",
     "analytics/",
     "bench/",
+    "deploy/",
     "docs/",
     "examples/",
     "protos/",
