@@ -5,7 +5,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ethnos.errors import RunBusy, RunError
 from ethnos.record.directory import Column, Flow, Kind, Manifest, Parent, RunDirectory, now, runs_folder
@@ -129,10 +130,12 @@ def _columns(event: EventSpec) -> list[Column]:
 
 
 def _sql_type(hint: Any) -> Any:
-    if get_origin(hint) is not None:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return "VARCHAR" if all(isinstance(a, str) for a in get_args(hint)) else "JSON"
+    if origin in (Union, UnionType):
         inner = [a for a in get_args(hint) if a is not type(None)]
-        literal = all(isinstance(a, str) for a in inner)
-        return "VARCHAR" if literal else _sql_type(inner[0]) if len(inner) == 1 else "JSON"
+        return _sql_type(inner[0]) if len(inner) == 1 else "JSON"
     return _SQL_TYPES.get(hint, "JSON")
 
 

@@ -70,6 +70,8 @@ class Log:
         return self
 
     def _open(self) -> None:
+        for folder in (self.run.wal, self.run.snapshots, *(self.run.path / t for t in TABLES)):
+            folder.mkdir(exist_ok=True)  # archives and object stores keep no empty folders
         parent = self.run.manifest().parent
         if parent is not None:
             self.tick, self.digest = parent.tick, parent.digest
