@@ -55,7 +55,7 @@ _metrics: Any = ray.util.metrics
 
 STARTING = control.Status.PHASE_STARTING
 MOST_DEATHS = 3
-START_ATTEMPTS = 3
+START_ATTEMPTS = 5
 SURVEY_S = 60.0
 """How long a node may take to run a task that only looks around."""
 RETRY_S = 0.2

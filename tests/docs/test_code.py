@@ -102,10 +102,11 @@ def test_the_scenario_in_one_file_is_sound(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_the_scenario_in_one_file_runs_on_ray(runs: Path) -> None:
     """A Ray of its own, started where the file is, as a reader would."""
     command = [sys.executable, "-c", "from ethnos.cli import main; main()", "run", "el-farol.yaml", "--ticks", "5"]
-    done = subprocess.run([*command, "--json"], cwd=EXAMPLES, env={**os.environ}, capture_output=True, timeout=100)
+    done = subprocess.run([*command, "--json"], cwd=EXAMPLES, env={**os.environ}, capture_output=True, timeout=800)
     assert done.returncode == 0, done.stderr.decode()
     summary: dict[str, Any] = json.loads(done.stdout)
     assert (summary["tick"], summary["decisions"]) == (5, 500)

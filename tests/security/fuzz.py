@@ -4,15 +4,17 @@ Everything is drawn from a seed, so what was found can be found again. `scripts/
 """
 
 import asyncio
+import faulthandler
 import json
 import queue
 import random  # noqa: TID251 - input for tests, nothing that is recorded
 import shutil
+import signal
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +40,8 @@ from ethnos.world.rebuild import society_of
 from ethnos.world.service import WorldService
 from tests.tiny import ORCHARD
 
+PATIENCE_S = 300.0
+"""Before something counts as hanging; a busy machine may make anything wait."""
 SECRET = "a secret for fuzzing"
 LIVE = "/ethnos.wire.v1.World/Live"
 CONTROL = "/ethnos.wire.v1.Control/"
@@ -125,7 +129,7 @@ class Found:
     seconds: float = 0.0
 
 
-def fuzz_edge(folder: Path, messages: int, seed: int = 0) -> Found:
+def fuzz_edge(folder: Path, messages: int, seed: int = 0, told: Callable[[Found], None] = lambda f: None) -> Found:
     """Send that many messages to a society in a process of its own, as a host with a valid token would.
 
     The society lives on nothing but what it is sent. It has to answer at the end, end when told to, and have a sound
@@ -133,12 +137,12 @@ def fuzz_edge(folder: Path, messages: int, seed: int = 0) -> Found:
     """
     run = create(societies.parse(ORCHARD.format(ticks=10**9), changes=["decision_deadline=0.05"]), "fuzzed", folder)
     with _serving(run) as process:
-        found = _send(run, process, messages, random.Random(seed))
+        found = _send(run, process, messages, random.Random(seed), told)
         with channel(_address(run)) as opened:
             stub = control_pb2_grpc.ControlStub(opened)
             steer = metadata(token_for(SECRET, "control"))
-            stub.Resume(control.ResumeRequest(), metadata=steer, timeout=30)
-            found.ticks = stub.Stop(control.StopRequest(reason="enough"), metadata=steer, timeout=30).tick
+            stub.Resume(control.ResumeRequest(), metadata=steer, timeout=PATIENCE_S)
+            found.ticks = stub.Stop(control.StopRequest(reason="enough"), metadata=steer, timeout=PATIENCE_S).tick
         _keep_alive_until(process, run)
     checked = verify(run)
     assert checked.ok, [c for c in checked.checks if not c.ok]
@@ -182,13 +186,14 @@ def _keep_alive_until(process: psutil.Popen, run: RunDirectory) -> None:
     outgoing.put(_hello(2**32 - 1))
     with suppress(grpc.RpcError), channel(_address(run)) as opened:
         live = opened.stream_stream(LIVE)
-        for _ in live(iter(outgoing.get, None), metadata=metadata(token_for(SECRET, "act")), timeout=60):
+        for _ in live(iter(outgoing.get, None), metadata=metadata(token_for(SECRET, "act")), timeout=PATIENCE_S):
             pass
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def serve(path: str) -> None:
     """What the child process does."""
+    faulthandler.register(signal.SIGUSR1)
     run = RunDirectory(Path(path))
     asyncio.run(_serve(run))
 
@@ -208,14 +213,18 @@ def _hello(incarnation: int) -> bytes:
     return wire.FromHost(hello=wire.Hello(host=0, incarnation=incarnation)).SerializeToString()
 
 
-def _send(run: RunDirectory, process: psutil.Popen, messages: int, rng: random.Random) -> Found:
+def _send(
+    run: RunDirectory, process: psutil.Popen, messages: int, rng: random.Random, told: Callable[[Found], None]
+) -> Found:
     found, begin, incarnation = Found(), time.monotonic(), 0
     with channel(_address(run)) as opened:
         while found.messages < messages:
             incarnation += 1
-            _one_stream(opened, rng, found, incarnation, min(2000, messages - found.messages))
+            _one_stream(opened, rng, found, incarnation, min(2000, messages - found.messages), process)
             _calls(opened, rng, found, 3)
             assert process.is_running() and process.status() != psutil.STATUS_ZOMBIE, "the service died"
+            found.rss_end = process.memory_info().rss
+            told(found)
             if not found.rss_begin and found.messages > messages // 5:
                 found.rss_begin = process.memory_info().rss
     found.rss_end = process.memory_info().rss
@@ -223,12 +232,14 @@ def _send(run: RunDirectory, process: psutil.Popen, messages: int, rng: random.R
     return found
 
 
-def _one_stream(opened: grpc.Channel, rng: random.Random, found: Found, incarnation: int, most: int) -> None:
+def _one_stream(
+    opened: grpc.Channel, rng: random.Random, found: Found, incarnation: int, most: int, process: psutil.Popen
+) -> None:
     """Be a host until something we sent ends the stream, or for so many messages."""
     outgoing: queue.Queue[bytes | None] = queue.Queue(maxsize=64)
     state = {"tick": 1, "over": False}
     stream = opened.stream_stream(LIVE)(
-        iter(outgoing.get, None), metadata=metadata(token_for(SECRET, "act")), timeout=120
+        iter(outgoing.get, None), metadata=metadata(token_for(SECRET, "act")), timeout=2 * PATIENCE_S
     )
     reader = threading.Thread(target=_read, args=(stream, state, found), daemon=True)
     outgoing.put(_hello(incarnation))
@@ -241,8 +252,11 @@ def _one_stream(opened: grpc.Channel, rng: random.Random, found: Found, incarnat
         if state["over"]:
             break
     _put(outgoing, None, state)
-    reader.join(60)
-    assert not reader.is_alive(), "a stream does not end"
+    reader.join(PATIENCE_S)
+    if reader.is_alive():
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(2)
+        raise AssertionError("a stream does not end; the service has printed what it is at")
 
 
 def _put(outgoing: "queue.Queue[bytes | None]", message: bytes | None, state: dict[str, Any]) -> None:
@@ -271,13 +285,13 @@ def _calls(opened: grpc.Channel, rng: random.Random, found: Found, count: int) -
         token = rng.choice((token_for(SECRET, "administer"), token_for(SECRET, "look"), "", "x"))
         body = rng.choice((rng.randbytes(rng.randrange(60)), rng.choice(JSONS), b"\n\x02{}"))
         try:
-            opened.unary_unary(CONTROL + method)(body, metadata=metadata(token), timeout=30)
+            opened.unary_unary(CONTROL + method)(body, metadata=metadata(token), timeout=PATIENCE_S)
             found.codes["OK"] += 1
         except grpc.RpcError as error:
             found.codes[error.code().name] += 1
             assert error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED, f"{method} hangs"
         found.messages += 1
-    opened.unary_unary(CONTROL + "Resume")(b"", metadata=metadata(token_for(SECRET, "control")), timeout=30)
+    opened.unary_unary(CONTROL + "Resume")(b"", metadata=metadata(token_for(SECRET, "control")), timeout=PATIENCE_S)
 
 
 # society files

@@ -260,6 +260,18 @@ def probe(
 
 
 @app.command()
+def copy(
+    name: Run,
+    place: Annotated[str, typer.Argument(metavar="PLACE", help="A folder or a URL, such as s3://bucket/runs.")],
+    back: Annotated[bool, typer.Option("--back", help="Bring the copy of RUN at PLACE into the runs folder.")] = False,
+) -> None:
+    """Copy what is sealed of a run to another place, also while it runs; or bring a copy back."""
+    from ethnos.cli import copying
+
+    copying.copy(name, place, back=back)
+
+
+@app.command()
 def contact(
     name: Run,
     right: Annotated[Literal["look", "control", "administer"], typer.Option(help="What its holder may do.")] = "look",

@@ -6,6 +6,7 @@ segment was never committed; opening the log again seals what is whole and start
 """
 
 import errno
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,9 +18,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ethnos.errors import RecordDamaged, RecordFull
+from ethnos.errors import RecordDamaged, RecordFull, RunError
 from ethnos.record import digest
 from ethnos.record.directory import RunDirectory, now, put_in_place
+from ethnos.record.replica import replica_of
 from ethnos.record.schema import (
     TABLES,
     TICKS,
@@ -30,6 +32,8 @@ from ethnos.record.schema import (
     wal_schema,
 )
 from ethnos.world.world import Step
+
+_log = logging.getLogger("ethnos")
 
 SEAL_ROWS = 200_000
 """Events and decisions in a segment before it is sealed: a Parquet part of some 4 MB."""
@@ -58,6 +62,7 @@ class Log:
         self._sealing: Future[None] | None = None
         self._sealer = ThreadPoolExecutor(1, thread_name_prefix="seal")
         self._stack = ExitStack()
+        self._replica = replica_of(run)
 
     def __enter__(self) -> "Log":
         """Take the lock, cut a torn tail, seal what is whole. Raises RunBusy, RecordFull."""
@@ -163,6 +168,16 @@ class Log:
             segment, self._segment = self._segment, None
             segment.close()
             self._sealing = self._sealer.submit(seal, self.run, segment.path, segment.batches)
+            self._sealer.submit(self._copy)
+
+    def _copy(self) -> None:
+        """Have what is sealed copied. A place that cannot be reached costs the copy its freshness, never the run."""
+        if self._replica is None:
+            return
+        try:
+            self._replica.push(self.run)
+        except RunError as error:
+            _log.warning("%s", error)
 
     def seal(self) -> None:
         """Seal everything; what a finished run does last."""
