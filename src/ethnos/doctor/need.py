@@ -12,10 +12,10 @@ OWN_PROCESSES_PER_CORE = 25
 FILES_AT_LEAST = 1024
 FILES_PER_ACTOR = 16
 """Sockets and pipes that a Ray worker costs the raylet and the world-state service between them."""
-BYTES_PER_AGENT_STEP = 350
-"""Of the record, for scripted minds; see docs/operations.md."""
+BYTES_PER_AGENT_STEP = 100
+"""Of the record, for scripted minds: twice what was measured; see docs/operations.md."""
 BYTES_PER_THOUGHT = 6_000
-"""The same for a turn of a language model, with the observation it was shown and the reply."""
+"""The same for a turn of a language model, with the observation it was shown and the reply. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
