@@ -39,6 +39,12 @@ def note(**attributes: str | int | float) -> None:
         get_current_span().set_attributes(attributes)
 
 
+def flush() -> None:
+    """Send what has not been sent yet; a process does so by itself when it ends in order."""
+    if (tracer := _tracer()) is not None:
+        tracer.span_processor.force_flush()
+
+
 def here() -> str:
     """The `traceparent` of the span under way; empty where there are no traces."""
     if _tracer() is None:
@@ -74,4 +80,4 @@ def _tracer() -> Any:
     return provider.get_tracer("ethnos")
 
 
-__all__ = ["here", "note", "span", "wanted"]
+__all__ = ["flush", "here", "note", "span", "wanted"]
