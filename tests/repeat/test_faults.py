@@ -158,7 +158,8 @@ def _last_tick(run: RunDirectory) -> int:
 
 
 def test_a_run_works_under_nohup_without_standard_input(tmp_path: Path) -> None:
-    command = f'nohup {sys.executable} -c "from ethnos.cli import main; main()" run terra --ticks 3 --set agents_per_actor=10 --name quiet <&-'
+    ethnos = f'{sys.executable} -c "from ethnos.cli import main; main()"'
+    command = f"nohup {ethnos} run terra --ticks 3 --set agents_per_actor=10 --name quiet <&-"
     env = {**os.environ, "ETHNOS_RUNS_DIR": str(tmp_path)}
     done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
