@@ -97,12 +97,13 @@ class Round:
 
     def play(self, victims: Sequence[str], pauses: Iterable[float]) -> None:
         """Kill one after the other, with pauses between, as long as it runs; then let it come to its end."""
+        reached = -1
         for victim, pause in zip(victims, pauses, strict=True):
-            self._until_tick(0)
+            self._until_tick(reached + 1)  # a service that dies again and again at one tick is rightly given up
             time.sleep(pause)
             if self._driver.poll() is not None:
                 break
-            self._kill(victim)
+            reached = self._kill(victim)
         said = self._driver.communicate()[0]
         if self._driver.returncode:
             self._tally.wrong.append(f"exit {self._driver.returncode}: {said[-500:]}")
@@ -120,7 +121,8 @@ class Round:
             text=True,
         )
 
-    def _kill(self, victim: str) -> None:
+    def _kill(self, victim: str) -> int:
+        """Returns the tick in which it happened."""
         before = self._tick()
         if victim == "driver":
             self._driver.send_signal(signal.SIGKILL)
@@ -132,12 +134,13 @@ class Round:
         else:
             processes = [p for p in _ours(self._driver.pid, self._cluster) if p.name().startswith(VICTIMS[victim])]
             if not processes:
-                return
+                return before
             processes[before % len(processes)].kill()
         self._tally.kills[victim] += 1
         self._tally.lost_ticks += max(0, before - self._tick())
         if victim == "driver":
             self._resume()
+        return before
 
     def _resume(self) -> None:
         until = time.monotonic() + UNLOCKED_S
