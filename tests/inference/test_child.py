@@ -75,3 +75,16 @@ async def test_a_program_that_is_not_there(tmp_path: Path):
     while child.alive:
         await asyncio.sleep(0.02)
     assert child.returncode == 127 and "cannot start" in (tmp_path / "log").read_text()
+
+
+async def test_when_its_guard_is_killed_it_ends(tmp_path: Path):
+    child = Child([sys.executable, "-c", "import time; time.sleep(60)"], {})
+    await child.start()
+    assert child._process is not None
+    guard = psutil.Process(child._process.pid)
+    while not guard.children():
+        await asyncio.sleep(0.02)
+    [program] = guard.children()
+    guard.kill()
+    assert gone(program.pid)
+    await child.stop()

@@ -3,6 +3,7 @@
 Whoever started us holds the other end of our standard input: when that closes, by will or by death, it is over.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -10,11 +11,17 @@ import sys
 import threading
 
 GRACE = 15.0
+PR_SET_PDEATHSIG = 1
+"""From <linux/prctl.h>: the signal a process gets when its parent dies."""
+_prctl = ctypes.CDLL(None).prctl
 
 
 def main(command: list[str]) -> int:
     try:
-        program = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        # Whoever kills us with SIGKILL, as Ray does with the children of its dead workers, kills the program as well.
+        program = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=lambda: _prctl(PR_SET_PDEATHSIG, 9)
+        )
     except OSError as error:
         sys.stderr.write(f"cannot start {command[0]}: {error}\n")
         return 127
