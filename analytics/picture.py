@@ -63,37 +63,41 @@ text{fill:#e6edf3}.faint{fill:#8d96a0}.paper{fill:#0d1117}.ground{fill:#161b18}.
 
 def draw(run: RunDirectory, tick: int | None = None) -> str:
     """The run at the end of `tick`, or of its last one so far. Raises RunError if it has no such tick."""
-    manifest = run.manifest()
     with connect(run) as con:
         try:
-            last = _last_tick(con, run)
-            shown = last if tick is None else tick
-            if not 0 <= shown <= last:
-                raise RunError(f"run {run.name} has the ticks 0 to {last}, not {shown}")
-            return _draw(con, manifest, shown, last)
+            return draw_from(con, run.manifest(), tick)
         except duckdb.Error as error:
             raise RecordDamaged(f"{run.name}: {str(error).strip()}") from None
 
 
-def _last_tick(con: DuckDBPyConnection, run: RunDirectory) -> int:
+def draw_from(con: DuckDBPyConnection, manifest: Manifest, tick: int | None = None, *, charts_too: bool = True) -> str:
+    """The same from a connection that is open; a map without the charts beside it where those are not wanted."""
+    last = _last_tick(con, manifest.name)
+    shown = last if tick is None else tick
+    if not 0 <= shown <= last:
+        raise RunError(f"run {manifest.name} has the ticks 0 to {last}, not {shown}")
+    return _draw(con, manifest, shown, last, charts_too)
+
+
+def _last_tick(con: DuckDBPyConnection, name: str) -> int:
     row = con.execute("SELECT max(tick) FROM ticks").fetchone()
     if row is None or row[0] is None:
-        raise RunError(f"run {run.name} has no tick yet")
+        raise RunError(f"run {name} has no tick yet")
     return int(row[0])
 
 
-def _draw(con: DuckDBPyConnection, manifest: Manifest, tick: int, last: int) -> str:
+def _draw(con: DuckDBPyConnection, manifest: Manifest, tick: int, last: int, charts_too: bool) -> str:
     cohorts = _cohorts(con)
     scene = grid.scene(con, tick) if grid.is_grid(manifest) else None
-    drawn = _charts(con, manifest, last)
+    drawn = _charts(con, manifest, last) if charts_too or scene is None else []
     left = MARGIN + _map_size(scene)[0] + 36 if scene else MARGIN
     height = TOP + BOTTOM + (max(_map_size(scene)[1], 420) if scene else 130 * len(drawn))
-    width = left + (SIDE if scene else MAP) + MARGIN
+    width = left + ((SIDE if drawn else -36) if scene else MAP) + MARGIN
     body = [
         element("rect", class_="paper", width=width, height=height, rx=10),
         *_heading(con, manifest, tick, last),
         *(_map(scene, cohorts) if scene else ()),
-        *_panel(drawn, left, SIDE if scene else MAP, height, (tick, last)),
+        *(_panel(drawn, left, SIDE if scene else MAP, height, (tick, last)) if drawn else ()),
         *(_legend(scene, cohorts, height - 24) if scene else ()),
     ]
     about = element("title", words(f"{manifest.name}: {manifest.scenario} at tick {tick}"))

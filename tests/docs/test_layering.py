@@ -10,7 +10,21 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "ethnos"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("cli",),
-    ("run", "fork", "sweep", "replay", "control", "importers", "testing", "dashboard", "doctor", "certificates"),
+    ("dashboard",),
+    (
+        "run",
+        "fork",
+        "sweep",
+        "replay",
+        "control",
+        "importers",
+        "testing",
+        "background",
+        "interview",
+        "parameters",
+        "doctor",
+        "certificates",
+    ),
     ("actors.cluster", "actors.here", "actors.thinking"),
     ("actors.host",),
     ("actors.minds",),

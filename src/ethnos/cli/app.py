@@ -324,6 +324,23 @@ def picture(
     picturing.picture(name, tick, output, force=force)
 
 
+@app.command()
+def dashboard(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[RUNS_DIR]", help="Where the runs are.  [default: ./runs]")
+    ] = None,
+    address: Annotated[
+        str, typer.Option(help="Where to listen. Beyond this machine it asks for a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 8501,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser, or only listen.")] = True,
+) -> None:
+    """Watch societies live, look into any life, ask any question: in a browser."""
+    from ethnos.cli import boarding
+
+    boarding.dashboard(folder, address, port, browser=browser)
+
+
 @importing.command()
 def terralingua(
     params: Annotated[Path, typer.Argument(metavar="PARAMS.json", help="The parameters of an experiment.")],

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 from duckdb import ColumnExpression as column
 from duckdb import ConstantExpression as constant
@@ -255,18 +256,19 @@ def open_run(*names: str | Path) -> DuckDBPyConnection:
     return connect(*find_all(map(str, names)))
 
 
-def connect(*runs: RunDirectory, run_column: bool | None = None) -> DuckDBPyConnection:
+def connect(*runs: RunDirectory, run_column: bool | None = None, through_arrow: bool = False) -> DuckDBPyConnection:
     """A DuckDB connection with the tables and views of one run, or of several with a column `run`.
 
-    `run_column` says whether that column is there, else it depends on the number of runs. Raises
-    RecordDamaged for a directory that is no run.
+    `run_column` says whether that column is there, else it depends on the number of runs. `through_arrow` reads
+    the sealed parts through Arrow, which is slower, but needs no access of DuckDB's own to files. Raises RecordDamaged
+    for a directory that is no run.
     """
     several = len(runs) > 1 if run_column is None else run_column
     kinds = _kinds([run.manifest() for run in runs])
     con = duckdb.connect()
     con.execute("SET parquet_metadata_cache = true")
     try:
-        _create_tables(con, runs)
+        _create_tables(con, runs, through_arrow=through_arrow)
         _create_views(con, kinds, several=several)
     except duckdb.Error as error:
         con.close()
@@ -274,13 +276,13 @@ def connect(*runs: RunDirectory, run_column: bool | None = None) -> DuckDBPyConn
     return con
 
 
-def _create_tables(con: DuckDBPyConnection, runs: Sequence[RunDirectory]) -> None:
+def _create_tables(con: DuckDBPyConnection, runs: Sequence[RunDirectory], *, through_arrow: bool) -> None:
     """The tables of all runs, with a column `run`, in the schema `record`."""
     con.execute("CREATE SCHEMA record; USE record")
     pictures = [picture(run) for run in runs]
     for table in TABLES:
         parts = [
-            _table(con, seen, table).select(constant(run.name).alias("run"), duckdb.StarExpression())
+            _table(con, seen, table, through_arrow).select(constant(run.name).alias("run"), duckdb.StarExpression())
             for seen, run in zip(pictures, runs, strict=True)
         ]
         reduce(lambda whole, part: whole.union(part), parts).create_view(table)
@@ -291,23 +293,27 @@ def _create_tables(con: DuckDBPyConnection, runs: Sequence[RunDirectory]) -> Non
     reduce(lambda whole, part: whole.union(part), health).create_view("health")
 
 
-def _table(con: DuckDBPyConnection, seen: Picture, table: str) -> DuckDBPyRelation:
+def _table(con: DuckDBPyConnection, seen: Picture, table: str, through_arrow: bool) -> DuckDBPyRelation:
     """A table over all generations of a run, each up to where the next one branched off."""
     shared = [
-        _own_table(con, one, table).filter(column("tick") <= constant(one.until))
+        _own_table(con, one, table, through_arrow).filter(column("tick") <= constant(one.until))
         if one.until is not None
-        else _own_table(con, one, table)
+        else _own_table(con, one, table, through_arrow)
         for one in seen.generations
     ]
     return reduce(lambda whole, part: whole.union(part), shared)
 
 
-def _own_table(con: DuckDBPyConnection, seen: Picture, table: str) -> DuckDBPyRelation:
+def _own_table(con: DuckDBPyConnection, seen: Picture, table: str, through_arrow: bool) -> DuckDBPyRelation:
     tail = con.from_arrow(unpack(seen.tail, table))
     if not seen.parts[table]:
         return tail
     typed = [column(n).cast(t).alias(n) for n, t in zip(tail.columns, tail.types, strict=True)]
-    sealed = con.read_parquet([_literally(part) for part in seen.parts[table]]).select(*typed)
+    if through_arrow:
+        parts = con.from_arrow(pyarrow.dataset.dataset(seen.parts[table], schema=TABLES[table], format="parquet"))
+    else:
+        parts = con.read_parquet([_literally(part) for part in seen.parts[table]])
+    sealed = parts.select(*typed)
     return sealed.union(tail) if seen.tail else sealed
 
 

@@ -1,0 +1,1 @@
+"""The dashboard: pages over what `ethnos.analytics` reads and `ethnos.control` does. `ethnos dashboard` opens it."""

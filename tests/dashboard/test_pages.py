@@ -1,0 +1,75 @@
+"""What each page shows and does, without a browser."""
+
+from pathlib import Path
+
+import pytest
+
+from ethnos.dashboard import rights
+from ethnos.dashboard.reading import find
+from ethnos.parameters import change, parameters
+from ethnos.society import load
+from tests.dashboard.pages import page, sound, words
+
+
+def test_without_runs_every_page_says_so(runs: Path) -> None:
+    assert "no runs here yet" in words(page("runs", run=None))
+    assert "no run to look at" in words(page("society", run=None))
+
+
+def test_runs_lists_them_with_their_curve(in_village: Path) -> None:
+    app = page("runs", run="village")
+    (table,) = [d.value for d in app.dataframe]
+    row = table.iloc[0]
+    assert (row["run"], row["state"], row["tick"], row["alive"]) == ("village", "■ finished", 60, len_alive())
+    assert len(row["population"]) == 60
+
+
+def len_alive() -> int:
+    import ethnos
+
+    with ethnos.open_run("village") as con:
+        return int(con.sql("SELECT arg_max(population, tick) FROM ticks").fetchall()[0][0])
+
+
+def test_society_goes_to_any_tick_and_plays_forwards(in_village: Path) -> None:
+    app = page("society", run="village")
+    assert {m.label: m.value for m in app.metric}["Tick"] == "60"
+    app.slider(key="tick").set_value(7).run()
+    assert {m.label: m.value for m in sound(app).metric}["Tick"] == "7"
+    assert not app.toggle(key="follow").value
+    app.toggle(key="play").set_value(True).run()
+    assert int({m.label: m.value for m in sound(app).metric}["Tick"]) > 7
+
+
+def test_the_feed_is_filtered(in_village: Path) -> None:
+    app = page("society", run="village")
+    app.multiselect(key="kinds-village").set_value(["died"]).run()
+    assert set(sound(app).dataframe[-1].value["kind"]) == {"died"}
+    app.slider(key="tick").set_value(0).run()
+    assert "Nothing of that sort" in words(sound(app))
+
+
+def test_a_form_knows_every_parameter_and_changes_only_what_was_changed() -> None:
+    society = load("terra")
+    found = {p.path: p for p in parameters(society)}
+    assert found["world.food.remains"].choices == ("single", "area", "none")
+    assert found["world.food.spawn_rate"].kind == "real"
+    assert all(p.meaning for p in found.values())
+    assert [change(p, p.value) for p in found.values()] == [None] * len(found)
+    changed = [change(found["world.food.spawn_rate"], 2.5), change(found["world.hearing"], "3")]
+    assert load("terra", [c for c in changed if c]).world["food"]["spawn_rate"] == 2.5
+
+
+def test_a_run_is_found_by_its_name_alone(in_village: Path) -> None:
+    assert find("village") is not None
+    assert find("../village") is find(str(in_village / "village")) is None
+
+
+def test_acting_takes_the_stronger_token(monkeypatch: pytest.MonkeyPatch, in_village: Path) -> None:
+    monkeypatch.setenv(rights.LOOK, "look-token")
+    monkeypatch.setenv(rights.ACT, "act-token")
+    looking = page("runs", run="village", may="look")
+    assert looking.button(key="resume").disabled
+    assert "This needs the control token." in looking.button(key="resume").help
+    acting = page("runs", run="village", may="act")
+    assert acting.button(key="resume").help == ""
