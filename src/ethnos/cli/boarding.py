@@ -20,4 +20,4 @@ def dashboard(folder: Path | None, address: str, port: int, *, browser: bool) ->
         print_line("Both travel unencrypted: put a proxy with TLS, or an SSH tunnel, in front.", error=True)
     command = launch.command(address, port, browser=browser)
     sys.stdout.flush()
-    os.execve(command[0], command, environment)
+    os.execve(command[0], command, environment)  # noqa: S606

@@ -3,19 +3,20 @@
 What a database's own settings forbid is not enough: `repeat('x', 4000000000)` does not look at the memory limit, a
 COPY may hide in a WITH, and a directory that may be read may be written. So a query gets a process of its own, with
 limits that the kernel keeps (`ethnos.record.sandboxed`), which is killed at its deadline. Starting Python and loading
-the libraries takes most of a second, so one process waits ready for the next query.
+the libraries takes a second, so a process that has loaded them waits, and makes a child for each query.
 """
 
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 
@@ -23,6 +24,8 @@ from ethnos.errors import QueryError
 from ethnos.record.directory import RunDirectory
 
 READ = 1 << 20
+SLACK = 8 << 20
+"""What an answer takes beside its rows."""
 ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C.UTF-8",
@@ -46,6 +49,8 @@ class Limits:
     """For the query, beyond what the libraries take."""
     query_chars: int = 20_000
     """Length of the query."""
+    at_once: int = 3
+    """Queries that are answered at the same time; others wait for their turn."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,9 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
+        self._turns = threading.BoundedSemaphore(self.limits.at_once)
         self._lock = threading.Lock()
-        self._ready: subprocess.Popen[bytes] | None = None
-        self._closed = False
+        self._idle: list[Nursery] = []
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -74,99 +79,116 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """End the process that waits."""
+        """End the processes that wait."""
         with self._lock:
-            self._closed = True
-            if self._ready is not None:
-                _end(self._ready)
-                self._ready = None
+            idle, self._idle = self._idle, []
+        for nursery in idle:
+            nursery.end()
 
     def warm(self) -> None:
-        """Have a process ready for the next query."""
-        with self._lock:
-            if self._ready is None and not self._closed:
-                self._ready = _start()
+        """Have a process ready for the next query; returns at once."""
+        self._put(self._take())
 
     def ask(self, runs: Sequence[RunDirectory], sql: str) -> Answer:
         """The answer to one query over these runs. Raises QueryError that says what was wrong or too much."""
         if len(sql) > self.limits.query_chars:
             raise QueryError(f"the query has {len(sql):,} characters; at most {self.limits.query_chars:,} are taken")
-        began = time.monotonic()
-        process = self._take()
-        try:
-            said = self._converse(process, {"runs": [str(r.path.resolve()) for r in runs], "sql": sql})
-        finally:
-            _end(process)
-            self.warm()
+        asked = {"runs": [str(r.path.resolve()) for r in runs], "sql": sql, "limits": asdict(self.limits)}
+        with self._turns:
+            nursery = self._take()
+            try:
+                began = time.monotonic()
+                said = nursery.ask(json.dumps(asked).encode(), self.limits)
+            except BaseException:
+                nursery.end()
+                raise
+            self._put(nursery)
         more, table = _understood(said, self.limits)
         return Answer(table, more, time.monotonic() - began)
 
-    def _take(self) -> "subprocess.Popen[bytes]":
+    def _take(self) -> "Nursery":
         with self._lock:
-            process, self._ready = self._ready, None
-        return process if process is not None and process.poll() is None else _start()
+            return self._idle.pop() if self._idle else Nursery()
 
-    def _converse(self, process: "subprocess.Popen[bytes]", asked: dict[str, Any]) -> bytes:
-        """Ask, and read the answer while the time lasts."""
-        assert process.stdin is not None and process.stdout is not None
+    def _put(self, nursery: "Nursery") -> None:
+        with self._lock:
+            self._idle.append(nursery)
+
+
+class Nursery:
+    """A process that has the libraries loaded and makes a child for each query; a session of its own.
+
+    It inherits nothing: no environment, no files, no terminal.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "ethnos.record.sandboxed"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._ready = False
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, asked: bytes, limits: Limits) -> bytes:
+        """What a child of it answers. Raises QueryError if there is no answer, or not in time."""
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None and back is not None
+        if not self._ready:
+            back.read(1)  # it has loaded its libraries; the time counts from here
+            self._ready = True
         late = threading.Event()
-        process.stdout.readline()  # it is ready: from here on the time counts
-        timer = threading.Timer(self.limits.seconds, _stop, (process, late))
+        timer = threading.Timer(limits.seconds, self._stop, (late,))
         timer.daemon = True
         timer.start()
         try:
-            said = _exchange(process.stdin, process.stdout, {**asked, "limits": asdict(self.limits)}, self.limits)
-            code = process.wait()
+            said = _exchange(to, back, asked, limits)
         finally:
             timer.cancel()
         if late.is_set():
-            raise QueryError(f"the query took longer than {self.limits.seconds:g} seconds and was stopped")
-        if code or not said:
-            raise QueryError(_why(code))
+            raise QueryError(f"the query took longer than {limits.seconds:g} seconds and was stopped")
+        if not said:
+            raise QueryError("the query used more memory or processor time than it may and was stopped")
         return said
 
+    def _stop(self, late: threading.Event) -> None:
+        late.set()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
 
-def _start() -> "subprocess.Popen[bytes]":
-    """A process that waits for one query. It inherits nothing: no environment, no files, no terminal."""
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "ethnos.record.sandboxed"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=ENVIRONMENT,
-        cwd="/",
-        start_new_session=True,
-        close_fds=True,
-    )
-
-
-def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:
-    late.set()
-    process.kill()
+    def end(self) -> None:
+        """End it and its children."""
+        self._stop(threading.Event())
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        self._process.wait()
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    process.kill()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-    process.wait()
+def _exchange(to: IO[bytes], back: IO[bytes], asked: bytes, limits: Limits) -> bytes:
+    """Ask, and read what comes back: each a length in 8 bytes, then so many. Empty if nothing comes."""
+    with contextlib.suppress(BrokenPipeError):
+        to.write(len(asked).to_bytes(8, "big") + asked)
+    size = int.from_bytes(_exactly(back, 8), "big")
+    if size > limits.answer_bytes + SLACK:
+        raise QueryError(f"the answer has more than {limits.answer_bytes >> 20} MB; ask for fewer or shorter rows")
+    return _exactly(back, size)
 
 
-def _exchange(to: IO[bytes], back: IO[bytes], asked: dict[str, Any], limits: Limits) -> bytes:
-    """Everything that came back. Raises QueryError if that is more than an answer may be."""
-    try:
-        to.write(json.dumps(asked).encode())
-        to.close()
-    except BrokenPipeError:
-        return b""
+def _exactly(back: IO[bytes], size: int) -> bytes:
+    """So many bytes; fewer only where the stream ends."""
     said = bytearray()
-    most = limits.answer_bytes + READ
-    while piece := back.read(READ):
+    while len(said) < size and (piece := back.read(min(READ, size - len(said)))):
         said += piece
-        if len(said) > most:
-            raise QueryError(f"the answer has more than {limits.answer_bytes >> 20} MB; ask for fewer or shorter rows")
     return bytes(said)
 
 
@@ -182,13 +204,6 @@ def _understood(said: bytes, limits: Limits) -> tuple[bool, pa.Table]:
     except (ValueError, TypeError, pa.ArrowException):
         raise QueryError("the query gave no answer that can be read") from None
     return bool(told.get("more")), table.slice(0, limits.rows)
-
-
-def _why(code: int) -> str:
-    """Why a process ended without an answer."""
-    if -code in (9, 24):  # SIGKILL by the kernel, SIGXCPU
-        return "the query used more processor time or memory than it may and was stopped"
-    return "the query used more memory than it may and was stopped"
 
 
 __all__ = ["Answer", "Limits", "Sandbox"]

@@ -1,13 +1,17 @@
-"""The process behind `ethnos.record.sandbox`: reads one question from standard input, answers it, and ends."""
+"""The process behind `ethnos.record.sandbox`: reads questions and answers each in a child of its own.
+
+It starts no thread before it forks.
+"""
 
 import contextlib
 import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 
 class _WithoutPandas:
@@ -36,28 +40,55 @@ CLONE_NEWNET, CLONE_NEWUSER = 0x40000000, 0x10000000
 
 
 def main() -> None:
-    """Answer one question within its limits."""
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    pa.set_cpu_count(2)
-    pa.set_io_thread_count(2)
-    out.write(b"ready\n")
-    out.flush()
-    asked = json.load(sys.stdin.buffer)
+    """Answer questions until there are no more, each in a child."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    answers.write(b"!")
+    answers.flush()
+    while asked := questions.read(int.from_bytes(questions.read(8), "big")):
+        said = _in_a_child(json.loads(asked))
+        answers.write(len(said).to_bytes(8, "big") + said)
+        answers.flush()
+
+
+def _in_a_child(asked: dict[str, Any]) -> bytes:
+    """What a child with nothing but its limits says; nothing if they end it, or if that is too much to say."""
+    back, to = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(back)
+        for ours in (0, 1):
+            os.close(ours)
+        _answer_and_end(asked, os.fdopen(to, "wb"))
+    os.close(to)
+    said, most = bytearray(), int(asked["limits"]["answer_bytes"]) + (8 << 20)
+    with os.fdopen(back, "rb") as pipe:
+        while len(said) <= most and (piece := pipe.read1(1 << 20)):
+            said += piece
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return bytes(said) if len(said) <= most else b""
+
+
+def _answer_and_end(asked: dict[str, Any], out: Any) -> NoReturn:
     limits = asked["limits"]
-    _bind(limits)
     try:
-        more, table = _answer([RunDirectory(Path(p)) for p in asked["runs"]], asked["sql"], limits)
-        _say(out, {"more": more}, table)
-    except (EthnosError, duckdb.Error) as error:
-        _say(out, {"error": _plainly(str(error))})
-    except MemoryError:
-        _say(out, {"error": "the query used more memory than it may and was stopped"})
-    out.flush()
-    os._exit(0)
+        _bind(limits)
+        try:
+            more, table = _answer([RunDirectory(Path(p)) for p in asked["runs"]], asked["sql"], limits)
+            _say(out, {"more": more}, table)
+        except (EthnosError, duckdb.Error) as error:
+            _say(out, {"error": _plainly(str(error))})
+        except MemoryError:
+            _say(out, {"error": "the query used more memory than it may and was stopped"})
+        out.flush()
+    finally:
+        os._exit(0)
 
 
 def _bind(limits: dict[str, Any]) -> None:
     """Give up, for good, whatever a query has no need of."""
+    pa.set_cpu_count(2)
+    pa.set_io_thread_count(2)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     if libc.unshare(CLONE_NEWNET):  # no network at all; where that takes a right we lack, from a namespace of our own
