@@ -75,7 +75,7 @@ WHERE kind IN ('artifact_picked_up', 'artifact_handed_over') AND holder = $agent
 DECISIONS = """
 SELECT tick, action, args, message, outcome, reason, mind, latency, CAST(how ->> 'tokens' AS BIGINT) AS prompt_tokens,
        CAST(how ->> 'completion' AS BIGINT) AS completion_tokens, how ->> 'reason' AS because,
-       how -> 'layers' IS NOT NULL AS thought
+       (how -> 'layers') IS NOT NULL AS thought
 FROM decisions WHERE agent_id = $agent AND tick <= $tick AND (NOT $refused OR outcome <> 'done')
 ORDER BY tick DESC LIMIT $rows
 """

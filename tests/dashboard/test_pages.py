@@ -6,7 +6,10 @@ import pytest
 
 from ethnos.dashboard import rights
 from ethnos.dashboard.reading import find
+from ethnos.errors import QueryError
+from ethnos.interview import interview
 from ethnos.parameters import change, parameters
+from ethnos.record.directory import RunDirectory
 from ethnos.society import load
 from tests.dashboard.pages import page, sound, words
 
@@ -73,3 +76,32 @@ def test_acting_takes_the_stronger_token(monkeypatch: pytest.MonkeyPatch, in_vil
     assert "This needs the control token." in looking.button(key="resume").help
     acting = page("runs", run="village", may="act")
     assert acting.button(key="resume").help == ""
+
+
+def test_an_agents_decisions_family_and_place_are_there(in_village: Path) -> None:
+    app = page("agent", run="village")
+    assert any({"action", "outcome"} <= set(d.value) for d in app.dataframe)
+    assert any({"steps", "born"} <= set(d.value) for d in app.dataframe)
+    app.selectbox(key="agent").set_value(3).run()
+    assert "being" in words(sound(app))
+
+
+def test_an_agent_whose_mind_is_code_says_that_it_has_no_words(in_village: Path) -> None:
+    with pytest.raises(QueryError, match="code"):
+        interview(RunDirectory.find("village"), 3, 60, "How are you?")
+
+
+@pytest.mark.parametrize("view", ["artifacts", "network", "findings", "compare", "control"])
+def test_every_other_page_shows_a_run(view: str, in_village: Path) -> None:
+    app = page(view, run="village")
+    assert not app.error, [e.value for e in app.error]
+
+
+def test_sql_answers_and_refuses(in_village: Path) -> None:
+    app = page("sql", run="village")
+    app.text_area(key="sql").set_value("SELECT count(*) AS n FROM ticks")
+    app.button(key="run-query").click().run()
+    assert [d.value["n"].tolist() for d in sound(app).dataframe if "n" in d.value] == [[61]]
+    app.text_area(key="sql").set_value("COPY events TO '/tmp/x'")
+    app.button(key="run-query").click().run()
+    assert "only read" in words(sound(app))
