@@ -1,14 +1,18 @@
 """The app: who may look, which run, and the pages. Streamlit runs this from the top for each look at a page."""
 
+import numpy as np
 import streamlit as st
 
 from ethnos.dashboard import reading, rights
 from ethnos.dashboard.pages import PAGES
 
+ICON = np.full((16, 16, 3), (0, 114, 178), dtype=np.uint8)
+"""Of our own: a page's icon would be fetched from Google for the browser's tab."""
+
 
 def main() -> None:
     """One look."""
-    st.set_page_config(page_title="Ethnos", layout="wide")
+    st.set_page_config(page_title="Ethnos", page_icon=ICON, layout="wide")
     if not rights.may_look():
         rights.ask()
         return
