@@ -38,6 +38,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("world.world",),
     ("world.scenarios",),
     ("world.spec",),
+    ("world.contacts", "world.feed"),
+    ("world.graph", "world.texts"),
     ("world.scenario",),
     ("world.events", "world.turn", "world.prose", "world.interventions", "world.limits"),
     ("engines",),
@@ -49,7 +51,19 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 EXCEPTIONS = {"society": ("actors.minds",)}
 """A society file's check makes each mind once to see whether it can be made."""
 
-PURE = ("world.world", "world.spec", "world.scenario", "world.scenarios", "world.events", "world.turn", "chance")
+PURE = (
+    "world.world",
+    "world.spec",
+    "world.scenario",
+    "world.scenarios",
+    "world.events",
+    "world.turn",
+    "world.graph",
+    "world.contacts",
+    "world.feed",
+    "world.texts",
+    "chance",
+)
 """What the same decisions must always give the same results in: plain functions over plain data."""
 IMPURE = {"asyncio", "grpc", "os", "pickle", "random", "secrets", "socket", "threading", "time", "uuid"}
 
