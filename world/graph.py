@@ -26,7 +26,8 @@ KNOWN: Mapping[Known, str] = {
     "davis": "davis_southern_women_graph",
     "florentine": "florentine_families_graph",
 }
-"""Whose function in networkx makes them. Zachary 1977; Knuth 1993; Davis, Gardner and Gardner 1941; Breiger and Pattison 1986."""
+"""The functions of networkx that make them: Zachary 1977; Knuth 1993; Davis, Gardner and Gardner 1941; Breiger and
+Pattison 1986."""
 
 
 @dataclass(slots=True)
@@ -77,8 +78,7 @@ class Graph:
         """(n,) what each node receives if every node sends its weight along each of its links."""
         active = np.flatnonzero(weights)
         sent = np.repeat(weights[active], self.starts[active + 1] - self.starts[active])
-        received: Floats = np.bincount(self.reached(active), weights=sent, minlength=self.size)
-        return received
+        return np.bincount(self.reached(active), weights=sent, minlength=self.size).astype(np.float64)
 
 
 def linked(size: int, sources: Ints, targets: Ints, *, both_ways: bool = False) -> Graph:
