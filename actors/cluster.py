@@ -26,7 +26,7 @@ import grpc
 import psutil
 import ray
 import ray.util.metrics
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ethnos import logs, traces
@@ -60,6 +60,8 @@ SURVEY_S = 60.0
 """How long a node may take to run a task that only looks around."""
 RETRY_S = 0.2
 """Between an actor's attempts to reach a world that is away."""
+BACK_S = 300.0
+"""How long the world-state service's process may take to start again: a busy machine or a new node takes its time."""
 MB_PER_ACTOR = 60
 """What a process that hosts one agent costs; see docs/architecture.md."""
 OWN_PROCESSES_PER_CORE = 25
@@ -210,6 +212,10 @@ class _World:
                 return asyncio.run(service.run(bind, self._announce))
         finally:
             self._ready.set()
+
+    def is_here(self) -> bool:
+        """Whoever gets an answer to this knows that the process is up."""
+        return True
 
     def _announce(self, address: str) -> None:
         self._address = address
@@ -483,6 +489,7 @@ class Supervisor:
 
     def _serve(self) -> None:
         """Start serving, wait until it listens, and watch it."""
+        self._await_world()
         self._serving = self._world.serve.remote(self._local, certificates() is not None)
         try:
             address = ray.get(self._world.address.remote())
@@ -494,6 +501,22 @@ class Supervisor:
         contact = json.dumps({"address": self._address, "token": self._secret}).encode()
         write_durably(self._run.contact, contact, mode=0o600)
         self._watcher = _Watcher(self._address, token_for(self._secret, "look"))
+
+    def _await_world(self) -> None:
+        """Wait until the world's process is up. Raises ClusterError if it does not come.
+
+        Ray fails calls to an actor that is restarting, within seconds; that is no further death of it.
+        """
+        until = time.monotonic() + BACK_S
+        while time.monotonic() < until:
+            try:
+                ray.get(self._world.is_here.remote(), timeout=BACK_S)
+                return
+            except ActorUnavailableError:
+                time.sleep(RETRY_S)
+            except (RayActorError, GetTimeoutError):
+                return  # the call that comes next meets the same and is counted
+        raise ClusterError(f"the world-state service did not start again within {BACK_S:.0f} s")
 
     def _world_is_over(self) -> bool:
         """False if its process died; raises what the service raised."""

@@ -45,6 +45,9 @@ PERSON = "human"
 MOST_LOSSES = 3
 """How often in one tick an actor may be lost and asked again; after that its agents have failed to decide."""
 
+MOST_SEATINGS = 3
+"""How often in one tick people may take one agent's place: each time the agent's time to decide begins anew."""
+
 
 @dataclass
 class _Asked:
@@ -59,6 +62,8 @@ class _Asked:
     answers: dict[int, Answer] = field(default_factory=dict)
     losses: Counter[int] = field(default_factory=Counter)
     """Host number to how often it was lost while its agents decided."""
+    seatings: Counter[int] = field(default_factory=Counter)
+    """Agent to how often a person took its place while it owed a decision."""
     shown_at: float = 0.0
     traceparent: str = field(default_factory=traces.here)
 
@@ -307,6 +312,10 @@ class WorldService:
             raise Refused(f"no agent {agent} lives in this society")
         if (home := self.placement.home(agent)).guest:
             raise Refused(f"agent {agent} is played by somebody already")
+        if self._asked is not None and agent in self._asked.waiting.get(home.number, ()):
+            if self._asked.seatings[agent] >= MOST_SEATINGS:
+                raise Refused(f"agent {agent} changed hands {MOST_SEATINGS} times in this tick; wait for the next one")
+            self._asked.seatings[agent] += 1
         seat = self.placement.seat(agent)
         seat.outgoing = asyncio.Queue()
         home.send(wire.ToHost(release=wire.Release(agent_ids=[agent])))

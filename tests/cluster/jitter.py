@@ -7,16 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ethnos.world.scenario import Turn
+from ethnos.world.scenario import Decision, Turn
 from ethnos.world.scenarios.terra import Terra
 from ethnos.world.scenarios.terra.minds import Forager
+
+MISREMEMBERED = """
+    SELECT agent_id, tick, memory, turn
+    FROM (SELECT *, CAST(row_number() OVER (PARTITION BY agent_id ORDER BY tick) AS VARCHAR) AS turn FROM decisions)
+    WHERE memory IS DISTINCT FROM turn
+"""
+"""Turns of `Jitter` that it did not remember exactly once."""
 
 
 @dataclass(frozen=True)
 class Jitter(Forager):
-    """Waits for a while that differs in every process and tick, then does what a forager does."""
+    """Waits for a while that differs in every process and tick, then does what a forager does and counts its turns."""
 
     longest_ms: float = 20.0
+    slow: int = -1
+    """An agent that needs the longest time always; all others are quick."""
     calls: str = ""
     """A file that gets a line per call: (agent, tick)."""
 
@@ -24,8 +33,9 @@ class Jitter(Forager):
         if self.calls:
             with Path(self.calls).open("a") as file:
                 file.write(f"{turn.agent.id} {turn.tick}\n")
-        await asyncio.sleep(int.from_bytes(os.urandom(2)) / 65536 * self.longest_ms / 1000)
-        return Forager.decide(self, turn)
+        share = int.from_bytes(os.urandom(2)) / 65536 if self.slow < 0 else float(turn.agent.id == self.slow)
+        await asyncio.sleep(share * self.longest_ms / 1000)
+        return Decision(Forager.decide(self, turn), memory=b"%d" % (int(turn.agent.memory or b"0") + 1))
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,21 @@
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from ethnos.actors.cluster import _World
 from ethnos.actors.here import run_here
 from ethnos.errors import ClusterError
 from ethnos.record.directory import RunDirectory
 from ethnos.record.reader import connect
 from ethnos.run import create, run
 from ethnos.society import Society, parse
+from tests.cluster.jitter import MISREMEMBERED
 from tests.conftest import SOCIETY
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray", "runs")]
@@ -57,6 +60,15 @@ def test_order_of_arrival_changes_nothing(agents_per_actor: int, reference: str,
     made = calls.read_text().split("\n")[:-1]
     decisions = connect(directory).sql("SELECT count(*) FROM decisions").fetchall()[0][0]
     assert len(made) == len(set(made)) == decisions, "each agent decides exactly once per tick"
+    assert not connect(directory).sql(MISREMEMBERED).fetchall()
+
+
+def test_one_agent_that_is_always_slower_has_neither_advantage_nor_harm(reference: str) -> None:
+    slow = jitter("population.0.mind={name: jitter, settings: {slow: 0, longest_ms: 50}}", "agents_per_actor=4")
+    directory = run(slow, name="slow")
+    assert digest(directory) == reference
+    mean = "SELECT avg(latency) FILTER (agent_id = 0) > avg(latency) FILTER (agent_id <> 0) FROM decisions"
+    assert connect(directory).sql(mean).fetchall() == [(True,)], "it was slower indeed"
 
 
 class Killer:
@@ -97,6 +109,27 @@ def test_a_killed_world_service_comes_back(reference: str) -> None:
     assert digest(directory) == reference
     rows = connect(directory).sql("SELECT count(*), max(seq) + 1, count(DISTINCT seq) FROM events").fetchall()[0]
     assert len(set(rows)) == 1
+    assert not connect(directory).sql(MISREMEMBERED).fetchall()
+
+
+class LongInComing(_World):
+    """A world whose process takes its time to come back, as on a busy machine."""
+
+    def __init__(self, path: str, secret: str) -> None:
+        been_here = Path(path).with_suffix(".been-here")
+        if been_here.exists():
+            time.sleep(8)
+        been_here.touch()
+        super().__init__(path, secret)
+
+
+def test_a_restart_that_takes_long_is_one_death(reference: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ethnos.actors.cluster._World", LongInComing)
+    monkeypatch.setattr("ethnos.actors.cluster.MOST_DEATHS", 1)
+    killer = Killer({10: "ray::LongInComing"})
+    directory = run(jitter("agents_per_actor=10"), name="killed", on_status=killer)
+    assert killer.killed == 1
+    assert digest(directory) == reference
 
 
 def test_a_failing_and_a_hanging_mind_cost_only_their_own_turn() -> None:

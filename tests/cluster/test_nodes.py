@@ -19,6 +19,7 @@ from ethnos.record.verify import verify
 from ethnos.run import create
 from ethnos.society import parse
 from tests.cluster import standin
+from tests.cluster.jitter import MISREMEMBERED
 from tests.cluster.raylets import Raylets
 from tests.conftest import SOCIETY
 
@@ -85,6 +86,8 @@ def test_a_node_that_dies_costs_time_and_nothing_else(cluster: Raylets, tmp_path
     cluster.kill("second")
     driver.end()
     assert driver.run.manifest().digest == reference.manifest().digest
+    with connect(driver.run) as con:
+        assert not con.sql(MISREMEMBERED).fetchall()
 
 
 def test_an_engine_gets_its_gpus_and_comes_back(cluster: Raylets, tmp_path: Path) -> None:

@@ -16,12 +16,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import psutil
+import pyarrow as pa
 
 from ethnos.actors.here import run_here
 from ethnos.record.directory import RunDirectory
@@ -30,6 +32,7 @@ from ethnos.record.verify import verify
 from ethnos.replay import replay
 from ethnos.run import create
 from ethnos.society import parse
+from tests.cluster.jitter import MISREMEMBERED
 from tests.cluster.raylets import Raylets
 
 SOCIETY = """
@@ -45,6 +48,8 @@ SCRIPTED = SOCIETY.format(scenario="tests.cluster.jitter:JitterTerra", mind="jit
 FICKLE = SOCIETY.format(
     scenario="tests.repeat.minds:CountingTerra", mind="{kind: scripted, name: fickle, costly: true}"
 )
+Call = tuple[int, int]
+"""Agent and tick."""
 VICTIMS = {"world": "ray::_World", "agents": "ray::_Agents"}
 PAUSE_S = (0.3, 2.5)
 """Between two kills."""
@@ -64,12 +69,16 @@ class Tally:
     """Ticks that were on disk before a kill and not after it."""
     duplicate_rows: int = 0
     """Events with a `seq`, or decisions of an agent in a tick, that the sealed record has more than once."""
+    answers_kept: int = 0
+    """Answers to ticks under way that were on disk when something was killed."""
+    paid_twice: int = 0
+    """Calls of a mind whose answer was on disk already."""
     wrong: list[str] = field(default_factory=list)
     """Runs whose digest, replay or verification is not what it has to be."""
 
     @property
     def ok(self) -> bool:
-        return not (self.lost_ticks or self.duplicate_rows or self.wrong)
+        return not (self.lost_ticks or self.duplicate_rows or self.paid_twice or self.wrong)
 
     def __str__(self) -> str:
         wrong = "".join(f"\n  {w}" for w in self.wrong)
@@ -78,6 +87,7 @@ class Tally:
             f"rounds {self.rounds}, ticks {self.ticks}\n"
             f"kills {self.kills.total()}: {kills}\nresumes {self.resumes}\n"
             f"lost ticks {self.lost_ticks}\nduplicate rows {self.duplicate_rows}\n"
+            f"answers on disk when killed {self.answers_kept}, paid twice {self.paid_twice}\n"
             f"wrong records {len(self.wrong)}{wrong}"
         )
 
@@ -88,6 +98,10 @@ class Round:
     def __init__(self, folder: Path, text: str, tally: Tally, cluster: Raylets | None = None) -> None:
         self._tally = tally
         self._cluster = cluster
+        self._calls = folder / "calls"
+        """Where the minds say which calls they get, if they do."""
+        self._paid: list[tuple[int, set[Call]]] = []
+        """For each kill, how many calls had been made by then and which were answered, on disk."""
         self._file = folder / "society.yaml"
         self._file.write_text(text)
         self.run = RunDirectory(folder / "runs" / "chaos")
@@ -124,6 +138,7 @@ class Round:
     def _kill(self, victim: str) -> int:
         """Returns the tick in which it happened."""
         before = self._tick()
+        self._note_paid(before)
         if victim == "driver":
             self._driver.send_signal(signal.SIGKILL)
             self._driver.communicate()
@@ -150,6 +165,19 @@ class Round:
             self._tally.resumes += 1
             self._driver = self._start("resume", "chaos")
 
+    def _note_paid(self, committed: int) -> None:
+        kept = _kept(self.run)
+        made = self._made()
+        self._tally.answers_kept += len(kept)
+        self._paid.append((len(made), {c for c in made if c in kept or c[1] <= committed}))
+
+    def _made(self) -> list[Call]:
+        """The calls the minds got so far, in order."""
+        if not self._calls.exists():
+            return []
+        lines = self._calls.read_text().split("\n")[:-1]
+        return [(int(agent), int(tick)) for agent, tick in map(str.split, lines)]
+
     def _until_tick(self, tick: int) -> None:
         while self._tick() < tick and self._driver.poll() is None:
             time.sleep(0.1)
@@ -164,6 +192,8 @@ class Round:
     def _look(self) -> None:
         self._tally.ticks += self._tick()
         self._tally.duplicate_rows += _doubles(self.run)
+        made = self._made()
+        self._tally.paid_twice += len({i for n, paid in self._paid for i in range(n, len(made)) if made[i] in paid})
         if not verify(self.run).ok:
             self._tally.wrong.append("verify finds fault")
 
@@ -172,6 +202,20 @@ def _ours(driver: int, cluster: Raylets | None) -> list[psutil.Process]:
     if cluster is not None:
         return cluster.processes()
     return psutil.Process(driver).children(recursive=True)
+
+
+def _kept(run: RunDirectory) -> set[Call]:
+    """Whose answers to the tick under way are on disk, as far as whole groups of them are."""
+    kept: set[Call] = set()
+    with (
+        suppress(pa.ArrowException, OSError),
+        pa.OSFile(str(run.wal / "pending")) as file,
+        pa.ipc.open_stream(file) as groups,
+    ):
+        tick = int(groups.schema.metadata[b"tick"])
+        for group in groups:
+            kept.update((agent, tick) for agent in group["agent_id"].to_pylist())
+    return kept
 
 
 def _doubles(run: RunDirectory) -> int:
@@ -197,12 +241,16 @@ def scripted(folder: Path, victims: Sequence[str], seed: int, tally: Tally, clus
     played.play(victims, _pauses(seed, len(victims)))
     if played.run.manifest().digest != expected:
         tally.wrong.append("another digest than undisturbed")
+    with connect(played.run) as con:
+        if con.sql(MISREMEMBERED).fetchall():
+            tally.wrong.append("a mind does not remember each of its turns once")
     tally.rounds += 1
 
 
 def fickle(folder: Path, victims: Sequence[str], seed: int, tally: Tally) -> None:
     """A round with minds that only their record repeats."""
-    played = Round(folder, FICKLE, tally)
+    counted = FICKLE.replace("costly: true", f"costly: true, settings: {{calls: {folder / 'calls'}}}")
+    played = Round(folder, counted, tally)
     played.play(victims, _pauses(seed, len(victims)))
     if not (repeated := replay(played.run)).ok:
         tally.wrong.append(f"its replay differs: {repeated.difference}")

@@ -40,8 +40,13 @@ class Fickle(Forager):
     """Slow, and decides otherwise each time it is asked, as a model does: only a record repeats it."""
 
     longest_ms: float = 30.0
+    calls: str = ""
+    """A file that gets a line per call: `agent tick`."""
 
     async def decide(self, turn: Turn) -> Any:
+        if self.calls:
+            with Path(self.calls).open("a") as file:
+                file.write(f"{turn.agent.id} {turn.tick}\n")
         luck = os.urandom(2)
         await asyncio.sleep(luck[0] / 256 * self.longest_ms / 1000)
         return Stay() if luck[1] < 64 else Forager.decide(self, turn)

@@ -1,5 +1,6 @@
 """A person in an agent's place: what is typed is what is done, and whoever is slow, wrong or gone holds up nobody."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,21 +10,26 @@ from typing import Any
 
 import pytest
 
-from ethnos.actors.minds.human import FORM, understood
+from ethnos.actors.host import Host
+from ethnos.actors.minds.human import FORM, HumanMind, understood
 from ethnos.actors.minds.menu import Kitchen
 from ethnos.actors.minds.structured import Unusable
+from ethnos.control import Control, contact_of
+from ethnos.errors import Refused
 from ethnos.record.directory import RunDirectory
 from ethnos.record.reader import connect
 from ethnos.record.verify import verify
 from ethnos.replay import replay
-from ethnos.run import create
+from ethnos.rights import token_for
+from ethnos.run import check_resumable, create
 from ethnos.society import parse
+from ethnos.world.rebuild import society_of
 from ethnos.world.scenario import Option
 from ethnos.world.scenarios.terra import Terra
 from ethnos.world.scenarios.terra.actions import GiveEnergy, Move, Stay
 from ethnos.world.spec import ScenarioSpec
 from tests.conftest import SOCIETY
-from tests.repeat.serving import served
+from tests.repeat.serving import _ask, served
 
 JITTER = [
     "scenario=tests.cluster.jitter:JitterTerra",
@@ -148,6 +154,55 @@ def test_a_person_that_is_cut_off_leaves_the_turn_to_the_agents_own_mind(runs: P
         person.kill()
     minds = ask(run, "SELECT DISTINCT mind, outcome FROM decisions WHERE agent_id = 3")
     assert minds == [("scripted/jitter", "done")]
+
+
+def test_people_who_come_and_go_do_not_hold_up_a_tick(runs: Path) -> None:
+    run = create(parse(SOCIETY, changes=[*HUMAN, "ticks=1", "decision_deadline=3"]), "played")
+    with served(run), pytest.raises(Refused, match="changed hands 3 times in this tick"):
+        for _ in range(10):
+            asyncio.run(_come_and_go(run))
+    assert ask(run, "SELECT mind, outcome FROM decisions") == [("human", "late")]
+    assert run.manifest().state == "finished"
+
+
+async def _come_and_go(run: RunDirectory) -> None:
+    """Take the place of agent 0, wait to be asked, and leave. Raises Refused."""
+    asked = asyncio.Event()
+    mind = HumanMind(society_of(run).make_scenario(), lambda _: asked.set(), asyncio.Event().wait, lambda: None)  # type: ignore[arg-type]
+    address, secret = contact_of(run)
+    while True:
+        playing = asyncio.create_task(Host(society_of(run), _ask, mind=mind).play(address, token_for(secret, "act"), 0))
+        asking = asyncio.create_task(asked.wait())
+        await asyncio.wait((playing, asking), return_when=asyncio.FIRST_COMPLETED)
+        if asked.is_set():
+            playing.cancel()
+            await asyncio.wait((playing,))
+            return
+        asking.cancel()
+        if "by somebody already" not in str(playing.exception()):
+            playing.result()
+
+
+def test_a_played_run_that_was_stopped_is_resumed_and_played_on(runs: Path) -> None:
+    run = create(parse(SOCIETY, changes=[*HUMAN, "decision_deadline=60"]), "played")
+    with served(run):
+        person = Person(runs, "0", "stay\nmove north\n")
+        person.hears("tick 3")
+        with Control(run) as control:
+            control.call("Stop", reason="enough for today")
+        person.type("stay\n")
+        code, seen = person.end()
+    assert code == 0 and "enough for today" in seen, seen
+    assert run.manifest().state == "stopped"
+    check_resumable(run)
+    run.go_on()
+    with served(run):
+        code, seen = Person(runs, "0", "move south\n").end()
+    assert code == 0 and "tick 4" in seen, seen
+    turns = ask(run, "SELECT tick, action, mind, outcome FROM decisions ORDER BY tick")
+    assert turns == [(i, a, "human", "done") for i, a in enumerate(("stay", "move", "stay", "move"), 1)]
+    assert verify(run).ok
+    assert replay(run).difference is None
 
 
 def test_whatever_is_typed_is_refused_or_done(runs: Path) -> None:
