@@ -1,5 +1,6 @@
 """Runs for pages to show."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,14 @@ import pytest
 import streamlit as st
 
 import ethnos
+
+
+@pytest.fixture(autouse=True)
+def same_main() -> Iterator[None]:
+    """Streamlit makes each script that it runs the main module, which processes started later would run again."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="package")
