@@ -75,8 +75,10 @@ class Log:
         return self
 
     def _open(self) -> None:
-        for folder in (self.run.wal, self.run.snapshots, *(self.run.path / t for t in TABLES)):
+        for folder in (self.run.wal, *(self.run.path / t for t in TABLES)):
             folder.mkdir(exist_ok=True)  # archives and object stores keep no empty folders
+        with suppress(OSError):  # snapshots only save time: a run goes on without them
+            self.run.snapshots.mkdir(exist_ok=True)
         parent = self.run.manifest().parent
         if parent is not None:
             self.tick, self.digest = parent.tick, parent.digest
