@@ -138,6 +138,8 @@ class World:
 
     def observe(self, ids: Sequence[int]) -> list[bytes]:
         """What each of `ids` is shown in the next tick, encoded as JSON."""
+        if not ids:
+            return []  # a world that is only about to be made has no state to be seen
         news = News(self.now.heard, self.now.outcome)
         seen = self.scenario.observe(self.now.state, [self.agents[i] for i in ids], news)
         encode = self.spec.encode_observation

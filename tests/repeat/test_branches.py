@@ -17,7 +17,7 @@ from ethnos.record.reader import connect
 from ethnos.record.verify import verify
 from ethnos.replay import look, replay
 from ethnos.run import check_resumable, create
-from ethnos.society import parse
+from ethnos.society import load, parse
 from ethnos.world.interventions import Tell
 from ethnos.world.rebuild import rebuild
 from tests.conftest import SOCIETY
@@ -224,3 +224,9 @@ def test_parts_with_a_gap_are_refused(parent: RunDirectory) -> None:
         part.rename(part.with_name("0000000005-0000000040.parquet"))
     with pytest.raises(RecordDamaged, match="is followed by tick 5"):
         check_resumable(parent)
+
+
+def test_a_world_that_takes_turns_is_replayed(tmp_path: Path) -> None:
+    run = create(load("commons", ["ticks=22"]), "months", tmp_path)
+    run_here(run)
+    assert replay(run).ok
