@@ -169,6 +169,9 @@ class Scenario(ABC, Generic[P, S]):
     """Scripted minds by name: dataclasses whose fields are their settings, with a `decide(turn)`."""
     conserved: ClassVar[Mapping[str, Sequence[Flow]]] = {}
     """For each conserved quantity the flows that account for every change of its stock."""
+    validations: ClassVar[str] = ""
+    """The module whose `VALIDATIONS` say what must come out of this world (see `ethnos.validation`). Only named here,
+    so that nobody who merely runs the world imports it."""
     name_prefix: ClassVar[str] = "agent"
     fixed: ClassVar[Sequence[str]] = ()
     """Parameters that only the making of the world reads, such as `width` or `food.initial`: they cannot change

@@ -205,9 +205,9 @@ def locate(source: str | Path) -> Path:
 
 
 def shipped_societies() -> dict[str, Path]:
-    """The society files that come with Ethnos, by name."""
-    folder = Path(str(resources.files("ethnos"))) / "societies"
-    return {p.stem: p for p in sorted(folder.glob("*.yaml"))}
+    """The society files that come with Ethnos, and those of installed packages with worlds of their own, by name."""
+    own = Path(str(resources.files("ethnos"))) / "societies"
+    return {p.stem: p for folder in (*scenarios.society_folders(), own) for p in sorted(folder.glob("*.yaml"))}
 
 
 def parse(text: str, name: str = "society", changes: Sequence[str] = ()) -> Society:

@@ -1,56 +1,25 @@
 """Commons: the published truths, the rules of sharing, and the presets."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ethnos.testing import answers, play
-from ethnos.world.scenario import Cohort, Decision, Mind
+from ethnos.testing import answers
+from ethnos.world.scenario import Cohort, Decision
 from ethnos.world.scenarios.commons import (
     Commons,
     CommonsParams,
     Fixed,
     Greedy,
     Harvest,
-    Sustainable,
     Wait,
     first_come,
     proportionally,
 )
+from ethnos.world.truths.commons import outcome
 from ethnos.world.world import World
 from tests.world.terra import events, go, shown
-
-
-def outcome(minds: list[Mind], **params: Any) -> tuple[int, list[float]]:
-    """Months with a harvest, and what each mind's harvester got, when minds play without talk."""
-    scenario = Commons(CommonsParams.model_validate({"talk": 0, **params}))
-    steps = list(play(scenario, [(Cohort(f"c{i}", 1), mind) for i, mind in enumerate(minds)], 1, 10_000))
-    harvests = [e for s in steps for e in events(s, "harvested")]
-    got = [sum(e["amount"] for e in harvests if e["agent_id"] == i) for i in range(len(minds))]
-    return steps[-1].tick, got
-
-
-TRUTHS = [(5, 12, 60), (8, 12, 96), (10, 12, 120), (11, 4, 39), (14, 2, 26), (20, 1, 20), (35, 1, 20), (100, 1, 20)]
-
-
-@pytest.mark.parametrize(("take", "months", "gain"), TRUTHS)
-def test_five_who_take_the_same(take: int, months: int, gain: int) -> None:
-    assert outcome([Fixed(take)] * 5) == (months, [gain] * 5)
-
-
-@pytest.mark.parametrize("initial", range(10, 101))
-def test_half_of_the_regrowth_lasts_from_any_start(initial: int) -> None:
-    months, _ = outcome([Sustainable()] * 5, pool={"initial": initial}, months=60)
-    assert months == 60
-
-
-def test_one_who_takes_double_brings_collapse_in_month_three() -> None:
-    months, gains = outcome([Fixed(20), *[Fixed(10)] * 4])
-    assert months == 3
-    assert sum(gains) == 60 + 60 + 40
 
 
 def test_the_greedy_empty_the_pool_at_once() -> None:

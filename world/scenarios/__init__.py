@@ -2,7 +2,10 @@
 
 import importlib
 import sys
+from collections.abc import Iterator
 from difflib import get_close_matches
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +18,37 @@ BUILT_IN = {
 }
 """The worlds that come with Ethnos, by name."""
 
+GROUP = "ethnos.worlds"
+"""The group of entry points by which an installed package offers worlds of its own: `name = "module:Class"`."""
+
 _NEEDED = ("State", "Observation", "actions", "neutral", "minds")
 """What a scenario has to declare, beside its methods."""
 
 
+def known() -> dict[str, str]:
+    """Where each world is that can be named: those that come with Ethnos, and those of installed packages."""
+    offered = {e.name: e.value for e in sorted(entry_points(group=GROUP)) if e.name not in BUILT_IN}
+    return BUILT_IN | offered
+
+
+def society_folders() -> Iterator[Path]:
+    """Where installed packages that offer worlds keep society files: `societies/` in the module's own folder."""
+    for name, where in known().items():
+        module = where.partition(":")[0]
+        if name not in BUILT_IN and (found := find_spec(module.partition(".")[0])) and found.submodule_search_locations:
+            yield from (Path(place) / "societies" for place in found.submodule_search_locations)
+
+
 def find(name: str) -> type[Scenario[Any, Any]]:
-    """The scenario called `name`: one of `BUILT_IN`, or `module:Class` on the path or in the current folder.
+    """The scenario called `name`: one that is `known`, or `module:Class` on the path or in the current folder.
 
     >>> find("terra").__name__
     'Terra'
     """
-    where = BUILT_IN.get(name, name)
+    where = BUILT_IN.get(name) or known().get(name, name)
     module, colon, attribute = where.partition(":")
     if not colon:
-        raise SocietyError(f"no scenario {name!r}{_hint(name, list(BUILT_IN))}; or give module:Class")
+        raise SocietyError(f"no scenario {name!r}{_hint(name, list(known()))}; or give module:Class")
     found: Any = getattr(_module(module, name), attribute, None)
     if not _is_scenario(found):
         raise SocietyError(f"{module} has no scenario {attribute!r}{_near(module, attribute)}")

@@ -266,6 +266,7 @@ class Commons(Scenario[CommonsParams, CommonsState]):
     events = (PoolMade, Harvested, PoolGrew, Restocked, Collapsed)
     minds = {"sustainable": Sustainable, "fixed": Fixed, "greedy": Greedy}
     conserved = {"fish": (Flow(PoolMade), Flow(Harvested, sign=-1), Flow(PoolGrew), Flow(Restocked))}
+    validations = "ethnos.world.truths.commons"
     name_prefix = "harvester"
     fixed = ("join", "pool.initial")
 

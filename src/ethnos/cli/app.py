@@ -310,6 +310,32 @@ def doctor(
 
 
 @app.command()
+def validate(
+    worlds: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORLD...]", help="Worlds by name or module:Class.  [default: all]")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer replicates: a minute rather than many.")] = False,
+    page: Annotated[Path | None, typer.Option(metavar="FILE.md", help="Also write the table to a page.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what must come out of a world, and say whether it does. Exit code 1: something does not."""
+    from ethnos.cli import validating
+
+    raise typer.Exit(validating.validate(worlds or [], page, quick=quick, as_json=as_json))
+
+
+@app.command()
+def new_world(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it: a name that Python can import.")],
+    folder: Annotated[Path, typer.Option(help="Where its folder NAME goes.")] = Path(),
+) -> None:
+    """Write a small working world of one's own, with its test, its validation and its society file."""
+    from ethnos.cli import validating
+
+    validating.new_world(name, folder)
+
+
+@app.command()
 def picture(
     name: Run,
     tick: Annotated[int | None, typer.Option(help="Which tick to show.  [default: the last]")] = None,

@@ -50,6 +50,7 @@ class Terra(Scenario[TerraParams, TerraState]):
     events = EVENTS
     minds = {"forager": Forager, "villager": Villager, "wanderer": Wanderer}
     conserved = {"energy": ENERGY}
+    validations = "ethnos.world.truths.terra"
     name_prefix = "being"
     fixed = ("width", "height", "food.initial", "food.zones")
 
