@@ -324,7 +324,7 @@ def validate(
     raise typer.Exit(validating.validate(worlds or [], page, quick=quick, as_json=as_json))
 
 
-@app.command()
+@app.command(name="new-world")
 def new_world(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it: a name that Python can import.")],
     folder: Annotated[Path, typer.Option(help="Where its folder NAME goes.")] = Path(),
