@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("world.scenarios",),
     ("world.spec",),
     ("world.contacts", "world.feed"),
-    ("world.graph", "world.texts"),
+    ("world.graph", "world.texts", "world.ledger", "world.sharing", "world.pairing", "world.orders"),
     ("world.scenario",),
     ("world.events", "world.turn", "world.prose", "world.interventions", "world.limits"),
     ("engines",),
@@ -66,6 +66,10 @@ PURE = (
     "world.contacts",
     "world.feed",
     "world.texts",
+    "world.ledger",
+    "world.sharing",
+    "world.pairing",
+    "world.orders",
     "chance",
 )
 """What the same decisions must always give the same results in: plain functions over plain data."""

@@ -14,9 +14,8 @@ from ethnos.world.scenarios.commons import (
     Greedy,
     Harvest,
     Wait,
-    first_come,
-    proportionally,
 )
+from ethnos.world.sharing import first_come, growth, proportionally
 from ethnos.world.truths.commons import outcome
 from ethnos.world.world import World
 from tests.world.terra import events, go, shown
@@ -45,6 +44,13 @@ def test_who_comes_first_gets_all_it_wants(wanted: dict[int, int], pool: int) ->
     assert sum(got.values()) == min(pool, sum(wanted.values()))
     first = next(iter(wanted))
     assert got[first] == min(pool, wanted[first])
+
+
+@given(st.integers(0, 10**6), st.floats(0, 10), st.integers(1, 10**6))
+def test_a_pool_never_outgrows_its_capacity_nor_falls_below_nothing(pool: int, factor: float, capacity: int) -> None:
+    after = pool + growth(pool, factor, capacity)
+    assert 0 <= after <= capacity
+    assert after == capacity or after == int(pool * factor)
 
 
 def test_in_a_scramble_everybody_comes_first_equally_often() -> None:

@@ -42,6 +42,7 @@ from ethnos.world.scenario import (
     Tick,
     Turn,
 )
+from ethnos.world.sharing import first_come, growth, proportionally
 
 
 class Pool(Params):
@@ -392,9 +393,9 @@ class Commons(Scenario[CommonsParams, CommonsState]):
         if state.collapsed:
             tick.emit(Collapsed(state.pool, state.month))
             return
-        growth = min(grown, pool.capacity) - state.pool
-        tick.emit(PoolGrew(growth, state.month))
-        state.pool += growth
+        added = growth(state.pool, pool.growth, pool.capacity)
+        tick.emit(PoolGrew(added, state.month))
+        state.pool += added
 
     def intervene(self, state: CommonsState, change: Intervention, tick: Tick) -> None:
         """Fish may be brought or taken, harvesters may come at once or go."""
@@ -437,27 +438,3 @@ class Commons(Scenario[CommonsParams, CommonsState]):
 
 def _is_harvest(state: CommonsState) -> bool:
     return state.spoken >= len(state.speakers)
-
-
-def proportionally(wanted: Mapping[int, int], pool: int) -> dict[int, int]:
-    """Everybody the same share of what it wants.
-
-    What rounding leaves goes to the largest fractions first, among equals in the order of `wanted`.
-    """
-    total = sum(wanted.values())
-    if total <= pool:
-        return dict(wanted)
-    got = {i: amount * pool // total for i, amount in wanted.items()}
-    left = pool - sum(got.values())
-    for i in sorted(wanted, key=lambda i: -(wanted[i] * pool % total))[:left]:
-        got[i] += 1
-    return got
-
-
-def first_come(wanted: Mapping[int, int], pool: int) -> dict[int, int]:
-    """Everybody what it wants, in the order of `wanted`, as long as there is some."""
-    got = {}
-    for i, amount in wanted.items():
-        got[i] = min(amount, pool)
-        pool -= got[i]
-    return got
