@@ -9,11 +9,11 @@ from duckdb import DuckDBPyConnection
 Row = dict[str, Any]
 
 
-def rows(con: DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
-    """All rows of a query, each by the names of its columns; sums of whole numbers as int."""
+def rows(con: DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None, most: int = 2**31) -> list[Row]:
+    """The rows of a query, at most `most`, each by the names of its columns; sums of whole numbers as int."""
     found = con.execute(sql, dict(values or {}))
     names = [d[0] for d in found.description or ()]
-    return [dict(zip(names, map(_plain, row), strict=True)) for row in found.fetchall()]
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in found.fetchmany(most)]
 
 
 def row(con: DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None) -> Row | None:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import cleandoc
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -43,6 +43,22 @@ class Flow:
     event: type[Event]
     field: str = "amount"
     sign: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A picture of this world: the rows of a query over its record (see docs/record.md), and how they are drawn."""
+
+    title: str
+    sql: str
+    """May name `$tick`, the tick that is looked at."""
+    x: str
+    """A column of the query; of a network the one with where a tie begins."""
+    y: str
+    """Another; of a network where the tie ends, or NULL for a node without ties."""
+    mark: Literal["line", "bars", "points", "heat", "network"] = "line"
+    colour: str = ""
+    """A column that tells lines, bars or nodes apart; of a heat map the one that is shown as heat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +185,8 @@ class Scenario(ABC, Generic[P, S]):
     """Scripted minds by name: dataclasses whose fields are their settings, with a `decide(turn)`."""
     conserved: ClassVar[Mapping[str, Sequence[Flow]]] = {}
     """For each conserved quantity the flows that account for every change of its stock."""
+    views: ClassVar[Sequence[View]] = ()
+    """How this world is pictured, beside what every society has."""
     validations: ClassVar[str] = ""
     """The module whose `VALIDATIONS` say what must come out of this world (see `ethnos.validation`). Only named here,
     so that nobody who merely runs the world imports it."""

@@ -11,6 +11,7 @@ from ethnos.dashboard import figures
 from ethnos.dashboard.reading import asked, find, told
 from ethnos.dashboard.words import plain
 from ethnos.record.directory import RunDirectory
+from ethnos.views import pictured, views_of
 
 LIVE_S = 1.0
 """Seconds between two looks at a run that is going: a tick is on screen within two."""
@@ -56,7 +57,7 @@ def _moment(run: RunDirectory, speed: int) -> None:
         tick = _tick(last, speed)
         left, right = st.columns([3, 2], gap="medium")
         with left:
-            st.image(asked(run, _picture, run, tick), width="stretch")
+            _world(run, tick)
             _now(run, tick)
         with right:
             _curves(run, tick, last)
@@ -74,6 +75,19 @@ def _tick(last: int, speed: int) -> int:
     if last == 0:
         return 0
     return int(st.slider("Tick", 0, last, key="tick", on_change=_moved))
+
+
+def _world(run: RunDirectory, tick: int) -> None:
+    """As its scenario draws it: a map if it has places, else its own views, else what every society has."""
+    drawn = 0
+    for i, view in enumerate([] if grid.is_grid(run.manifest()) else views_of(run.manifest())):
+        found = asked(run, pictured, view, tick)
+        if found:
+            shown = [{k: plain(v, 60) if isinstance(v, str) else v for k, v in r.items()} for r in found]
+            figures.chart(figures.pictured(view, shown), f"view-{i}")
+            drawn += 1
+    if not drawn:
+        st.image(asked(run, _picture, run, tick), width="stretch")
 
 
 def _picture(con: Any, run: RunDirectory, tick: int) -> str:

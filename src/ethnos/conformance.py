@@ -22,6 +22,7 @@ from ethnos.run import create
 from ethnos.society import Society, load
 from ethnos.testing import check_scenario
 from ethnos.validation import validations_of
+from ethnos.views import pictured
 from ethnos.world.clock import Clock
 from ethnos.world.scenarios import find
 
@@ -69,6 +70,16 @@ def begins_with_prose(given: Specimen) -> None:
     assert len(scenario.minds) >= 2, "one scripted mind that plays well and one that plays badly"
     silent = [p.path for p in parameters(given.society) if not p.meaning]
     assert not silent, f"parameters without a docstring: {silent}"
+
+
+def can_be_pictured(given: Specimen) -> None:
+    """Each of its views finds something to draw in a run that went on for a while."""
+    with connect(given.run) as con:
+        for view in given.society.scenario_class().views:
+            found = pictured(con, view, given.last)
+            assert found, f"the view {view.title!r} finds nothing in a run of {given.last} ticks"
+            missing = {view.x, view.y, view.colour or view.x} - set(found[0])
+            assert not missing, f"the view {view.title!r} has no column {sorted(missing)}"
 
 
 def repeats(given: Specimen) -> None:
@@ -151,6 +162,7 @@ def knows_what_must_come_out(given: Specimen) -> None:
 CHECKS: tuple[Callable[[Specimen], None], ...] = (
     keeps_to_its_interface,
     begins_with_prose,
+    can_be_pictured,
     repeats,
     survives_a_crash,
     replays,

@@ -1,16 +1,21 @@
 """What each page shows and does, without a browser."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ethnos.dashboard import rights
+import ethnos
+from ethnos.dashboard import figures, rights
 from ethnos.dashboard.reading import find
 from ethnos.errors import QueryError
 from ethnos.interview import interview
 from ethnos.parameters import change, parameters
 from ethnos.record.directory import RunDirectory
 from ethnos.society import load
+from ethnos.views import views_of
+from ethnos.world.scenario import View
 from tests.dashboard.pages import page, sound, words
 
 
@@ -28,7 +33,6 @@ def test_runs_lists_them_with_their_curve(in_village: Path) -> None:
 
 
 def len_alive() -> int:
-    import ethnos
 
     with ethnos.open_run("village") as con:
         return int(con.sql("SELECT arg_max(population, tick) FROM ticks").fetchall()[0][0])
@@ -42,6 +46,27 @@ def test_society_goes_to_any_tick_and_plays_forwards(in_village: Path) -> None:
     assert not app.toggle(key="follow").value
     app.toggle(key="play").set_value(True).run()
     assert int({m.label: m.value for m in sound(app).metric}["Tick"]) > 7
+
+
+def test_a_world_without_places_has_its_own_views(runs: Path) -> None:
+    ethnos.run_here(load("commons", ["ticks=40"]), name="lake")
+    app = page("society", run="lake")
+    drawn = [json.dumps(json.loads(chart.proto.spec).get("title")) for chart in app.get("vega_lite_chart")]
+    assert '"Who caught how many"' in drawn
+    assert not app.error
+
+
+@pytest.mark.parametrize("mark", ["line", "bars", "points", "heat", "network"])
+def test_every_kind_of_view_is_drawn(mark: Any) -> None:
+    view = View("T", "SELECT 1", "a", "b", mark, "c")
+    rows = [{"a": 1, "b": 2, "c": 3}, {"a": 2, "b": None, "c": 4}, {"a": 3, "b": 1, "c": 4}]
+    assert figures.pictured(view, rows).to_dict()["title"] == "T"
+
+
+def test_the_views_of_a_world_that_a_run_merely_names_are_not_looked_for(in_village: Path) -> None:
+    manifest = RunDirectory.find("village").manifest()
+    manifest.scenario = "antigravity:Anything"
+    assert views_of(manifest) == []
 
 
 def test_the_feed_is_filtered(in_village: Path) -> None:

@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "background",
         "interview",
         "parameters",
+        "views",
         "doctor",
         "certificates",
     ),

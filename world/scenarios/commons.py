@@ -41,6 +41,7 @@ from ethnos.world.scenario import (
     Scenario,
     Tick,
     Turn,
+    View,
 )
 from ethnos.world.sharing import first_come, growth, proportionally
 
@@ -256,6 +257,20 @@ class Greedy(_Talker):
         return seen.pool
 
 
+TAKEN = """
+SELECT month, what, CAST(sum(fish) AS BIGINT) AS fish FROM (
+    SELECT tick, month, 'wanted' AS what, wanted AS fish FROM harvested
+    UNION ALL SELECT tick, month, 'caught', amount FROM harvested
+    UNION ALL SELECT tick, month, 'grown back', amount FROM pool_grew
+) WHERE tick <= $tick GROUP BY month, what ORDER BY month, what
+"""
+
+CATCHES = """
+SELECT h.month, a.name AS harvester, h.amount AS fish
+FROM harvested h JOIN agents a USING (agent_id) WHERE h.tick <= $tick ORDER BY h.month, a.agent_id
+"""
+
+
 class Commons(Scenario[CommonsParams, CommonsState]):
     """Harvesters share a pool that grows back, unless they take too much of it."""
 
@@ -267,6 +282,10 @@ class Commons(Scenario[CommonsParams, CommonsState]):
     events = (PoolMade, Harvested, PoolGrew, Restocked, Collapsed)
     minds = {"sustainable": Sustainable, "fixed": Fixed, "greedy": Greedy}
     conserved = {"fish": (Flow(PoolMade), Flow(Harvested, sign=-1), Flow(PoolGrew), Flow(Restocked))}
+    views = (
+        View("Fish wanted, caught and grown back", TAKEN, "month", "fish", "line", "what"),
+        View("Who caught how many", CATCHES, "month", "fish", "bars", "harvester"),
+    )
     validations = "ethnos.world.truths.commons"
     name_prefix = "harvester"
     fixed = ("join", "pool.initial")
