@@ -376,7 +376,7 @@ class Supervisor:
             max_restarts=-1, max_concurrency=2, num_cpus=0, scheduling_strategy=self._beside_disk
         )(_World)
         self._world = remote_world.remote(str(run.path.resolve()), self._secret)
-        self._remote_agents = _ray.remote(max_restarts=-1, num_cpus=0, scheduling_strategy="SPREAD")(_Agents)
+        self._remote_agents = _ray.remote(**self._agents_placing())(_Agents)
         self._engines: dict[str, Any] = {}
         """The actors that look after the engines of ours, by the engines' names."""
         self._models_name = f"models-{secrets.token_hex(8)}" if self._society.models else ""
@@ -392,6 +392,24 @@ class Supervisor:
         self._address = ""
         self._serving: Any = None
         self._watcher: _Watcher | None = None
+
+    def _agents_placing(self) -> dict[str, Any]:
+        """What Ray is told of where agents live. Raises ClusterError if a Ray of our own cannot have it."""
+        where = self._society.agents_on
+        short = [f"{n:g} {r}" for r, n in where.resources.items() if n > _here(r)]
+        if self._local and (where.labels or short):
+            raise ClusterError(
+                f"agents_on asks for {', '.join([*(f'{k}={v}' for k, v in where.labels.items()), *short])}, which this "
+                "machine on its own has not. Join a cluster that has it (RAY_ADDRESS), or leave agents_on out"
+            )
+        return {
+            "max_restarts": -1,
+            "num_cpus": where.resources.get("CPU", 0),
+            "num_gpus": where.resources.get("GPU", 0),
+            "resources": {r: n for r, n in where.resources.items() if r not in ("CPU", "GPU")},
+            "label_selector": where.labels or None,
+            "scheduling_strategy": "SPREAD",
+        }
 
     def run(self, on_status: Callable[[control.Status], None], stop: threading.Event) -> None:
         """Until the run is over. Raises what ended it if that was an error."""

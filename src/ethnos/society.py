@@ -113,6 +113,15 @@ class CohortSpec(_Model):
     """Traits every founder of the cohort gets; the scenario draws those that are not given."""
 
 
+class NodeSpec(_Model):
+    """Which nodes of a cluster something may live on. Where it lives changes nothing of what happens."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Labels that a node must have, such as `{pool: cpu}` (`ray start --labels pool=cpu`)."""
+    resources: dict[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
+    """How much of Ray's resources each process of it takes up there, such as `{CPU: 0.1}` or one of your own."""
+
+
 class Society(_Model):
     """A society: a scenario, its parameters, a population with minds, and a seed."""
 
@@ -129,6 +138,9 @@ class Society(_Model):
     agents_per_actor: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     """Agents in one Ray actor. 1: each agent is its own process. auto: that while they are few enough for the
     machine, and packed into few actors above."""
+    agents_on: NodeSpec = NodeSpec()
+    """Where on a cluster the agents' actors may live; they are spread over all such nodes. The world lives on the node
+    that has the run's directory, engines where `managed` says."""
     decision_deadline: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds an agent has to decide; then it gets the neutral action, on the record as late."""
     models: dict[str, Annotated[list[EngineSpec], Field(min_length=1), BeforeValidator(_one_or_more)]] = Field(

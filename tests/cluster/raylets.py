@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ class Raylets:
     def kill(self, name: str) -> None:
         """End a node and all its processes with SIGKILL, as a machine that loses its power does."""
         process = self._nodes.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
     def _until_up(self, name: str, log: Path) -> None:

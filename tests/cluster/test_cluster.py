@@ -178,3 +178,8 @@ def test_more_gpus_than_there_are_is_an_error_that_says_what_to_do() -> None:
     mind = '{"kind": "llm", "model": "m"}'
     with pytest.raises(ClusterError, match=r"engine m-0 needs 4 GPU, 1 fast_disk, .*RAY_ADDRESS.*num_gpus: 0"):
         run(society(f"models={models}", f"population.0.mind={mind}"), name="greedy")
+
+
+def test_a_label_that_no_node_here_has_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(ClusterError, match=r"agents_on asks for pool=cpu, 2 fast_disk, .*RAY_ADDRESS"):
+        run(society('agents_on={"labels": {"pool": "cpu"}, "resources": {"fast_disk": 2}}'), name="choosy")

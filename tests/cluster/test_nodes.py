@@ -23,15 +23,17 @@ from tests.cluster.jitter import MISREMEMBERED
 from tests.cluster.raylets import Raylets
 from tests.conftest import SOCIETY
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
 
+ALL = ("head", "second", "third")
 SPREAD = ["agents_per_actor=2", "scenario=tests.cluster.jitter:JitterTerra", "population.0.mind=jitter", "ticks=200"]
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Raylets]:
     with Raylets(gpus=1) as cluster:
-        cluster.add("second")
+        cluster.add("second", labels="pool=cpu")
+        cluster.add("third", labels="pool=cpu")
         yield cluster
 
 
@@ -79,10 +81,11 @@ def written(tmp_path: Path, text: str) -> Path:
 def test_a_node_that_dies_costs_time_and_nothing_else(cluster: Raylets, tmp_path: Path) -> None:
     reference = create(parse(SOCIETY, changes=SPREAD), "reference", tmp_path)
     run_here(reference)
-    driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD)
+    driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD, 'agents_on.labels={"pool": "cpu"}')
     driver.until(5)
-    assert cluster.actors("second", "_Agents"), "agents live on both nodes"
-    assert not cluster.actors("second", "_World"), "the world lives where its disk is"
+    where = {name: {k: len(cluster.actors(name, k)) for k in ("_World", "_Agents")} for name in ALL}
+    assert where["head"] == {"_World": 1, "_Agents": 0}, "the world where its disk is, agents as asked"
+    assert all(where[name]["_World"] == 0 and where[name]["_Agents"] >= 1 for name in ("second", "third")), where
     cluster.kill("second")
     driver.end()
     assert driver.run.manifest().digest == reference.manifest().digest
