@@ -21,6 +21,7 @@ QUICK_HEALTH = {
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "3000",
     "RAY_health_check_failure_threshold": "5",
+    "RAY_metrics_report_interval_ms": "1000",
 }
 """A raylet that is killed is missed within seconds, one that only has to wait for a core is not."""
 START_S = 90.0
@@ -34,6 +35,8 @@ class Raylets:
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="ethnos-raylets-"))
         self.address = f"127.0.0.1:{free_port()}"
+        self.metrics = f"http://127.0.0.1:{free_port()}/metrics"
+        """Where the head offers its figures to Prometheus."""
         self.env = {
             **os.environ,
             **QUICK_HEALTH,
@@ -60,7 +63,7 @@ class Raylets:
         command = [
             *(RAY, "start", *where, "--node-ip-address=127.0.0.1", f"--num-cpus={cpus}", f"--num-gpus={gpus}"),
             *("--object-store-memory=100000000", "--disable-usage-stats", "--block"),
-            *(["--include-dashboard=false", f"--temp-dir={self._folder}"] if first else []),
+            *(["--include-dashboard=false", f"--temp-dir={self._folder}", self._metrics_port()] if first else []),
             *([f"--labels={labels}"] if labels else []),
         ]
         log = self._folder / f"{name}.log"
@@ -89,6 +92,9 @@ class Raylets:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+    def _metrics_port(self) -> str:
+        return f"--metrics-export-port={self.metrics.split(':')[2].split('/')[0]}"
 
     def _until_up(self, name: str, log: Path) -> None:
         until = time.monotonic() + START_S

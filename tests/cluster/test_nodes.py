@@ -6,13 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from ethnos.actors.here import run_here
+from ethnos.control import Control
 from ethnos.record.directory import RunDirectory
 from ethnos.record.reader import connect
 from ethnos.record.verify import verify
@@ -91,6 +95,32 @@ def test_a_node_that_dies_costs_time_and_nothing_else(cluster: Raylets, tmp_path
     assert driver.run.manifest().digest == reference.manifest().digest
     with connect(driver.run) as con:
         assert not con.sql(MISREMEMBERED).fetchall()
+
+
+def test_its_figures_are_where_prometheus_looks_for_them(cluster: Raylets, tmp_path: Path) -> None:
+    driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD, "ticks=100000")
+    driver.until(5)
+    committed = 'ray_ethnos_ticks_total{run="joined"}'
+    seen = [scraped(cluster, committed)]
+    while len(set(seen)) < 3:
+        seen.append(scraped(cluster, committed))
+    assert seen == sorted(seen), "ticks are counted while they happen"
+    assert scraped(cluster, 'ray_ethnos_population{run="joined"}') >= 1
+    with Control(driver.run) as control:
+        control.call("Stop", reason="seen enough")
+    driver.end()
+
+
+def scraped(cluster: Raylets, wanted: str) -> float:
+    """One figure as the head offers it; waits until it is there."""
+    name, _, label = wanted.partition("{")
+    while True:
+        time.sleep(0.2)
+        with suppress(OSError), urlopen(cluster.metrics, timeout=10) as answer:  # noqa: S310
+            for family in text_string_to_metric_families(answer.read().decode()):
+                for s in family.samples:
+                    if s.name == name and f'run="{s.labels.get("run", s.labels.get("Run", ""))}"}}' == label:
+                        return float(s.value)
 
 
 def test_an_engine_gets_its_gpus_and_comes_back(cluster: Raylets, tmp_path: Path) -> None:
