@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "world.truths",
         "background",
         "interview",
+        "anthropologist",
         "parameters",
         "views",
         "doctor",

@@ -351,6 +351,20 @@ def picture(
 
 
 @app.command()
+def study(
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="One run, or several to compare.")],
+    codebook: Annotated[Path | None, typer.Option(help="Codes of one's own, as YAML.")] = None,
+    model: Annotated[str | None, typer.Option(help="Let this model of the society annotate, too.")] = None,
+    coders: Annotated[int, typer.Option(min=1, max=9, help="So many times, each on its own.")] = 1,
+    live: Annotated[bool, typer.Option("--follow", help="Keep up with a run until it ends.")] = False,
+) -> None:
+    """Write an ethnography: annotations, networks, lineages and findings with evidence, and a report in HTML."""
+    from ethnos.cli import studying
+
+    studying.studied(names, codebook, model, coders, live=live)
+
+
+@app.command()
 def dashboard(
     folder: Annotated[
         Path | None, typer.Argument(metavar="[RUNS_DIR]", help="Where the runs are.  [default: ./runs]")

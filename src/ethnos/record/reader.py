@@ -23,6 +23,7 @@ from ethnos.record.directory import Kind, Manifest, RunDirectory, find_all, line
 from ethnos.record.health import read_health
 from ethnos.record.log import read_segment, unpack
 from ethnos.record.schema import TABLES
+from ethnos.record.studied import STUDIED, studied_table
 
 _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}
 _WRITING = {"copy", "insert", "update", "delete", "merge"}
@@ -270,6 +271,7 @@ def connect(*runs: RunDirectory, run_column: bool | None = None, through_arrow: 
     try:
         _create_tables(con, runs, through_arrow=through_arrow)
         _create_views(con, kinds, several=several)
+        _create_studied(con, runs, kinds, several=several)
     except duckdb.Error as error:
         con.close()
         raise RecordDamaged(f"{', '.join(r.name for r in runs)}: {str(error).strip()}") from None
@@ -331,6 +333,21 @@ def _create_views(con: DuckDBPyConnection, kinds: Mapping[str, Kind], *, several
         con.view(f"record.{name}").select(shown).create_view(name)
     for name, kind in kinds.items():
         _create_kind_view(con, name, kind, several=several)
+
+
+def _create_studied(
+    con: DuckDBPyConnection, runs: Sequence[RunDirectory], kinds: Mapping[str, Kind], *, several: bool
+) -> None:
+    """The tables of those runs that have been studied; a kind of event of the same name goes before."""
+    for table in STUDIED:
+        found = [
+            con.from_arrow(rows).select(constant(run.name).alias("run"), duckdb.StarExpression())
+            for run in runs
+            if table not in kinds and (rows := studied_table(run, table)) is not None
+        ]
+        if found:
+            shown = duckdb.StarExpression(exclude=[] if several else ["run"])
+            reduce(lambda whole, part: whole.union(part), found).select(shown).create_view(table)
 
 
 def _last_tick(part: Path) -> int:
