@@ -5,7 +5,7 @@ have marks of their own, too, so that print in grey says the same.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin
 
@@ -240,23 +240,23 @@ def _place(i: int, n: int) -> tuple[float, float]:
 
 
 def _tree(con: DuckDBPyConnection, s: Study) -> str:
-    """Each text a dot at its tick, lines to what it came of."""
-    edges = [e for e in s.tables["lineages"] if e["child"] != e["parent"]][:200]
-    shown = sorted({e[k] for e in edges for k in ("child", "parent")})[:80]
+    """The largest families of texts, each text below the one that it came of."""
     if not s.tables["scores"]:
         return element("p", "Nobody wrote anything.")
     made = {r["artifact_id"]: r for r in rows(con, ARTIFACTS)}
-    rank = {a: i for i, a in enumerate(sorted(shown, key=lambda a: (made[a]["created"], a)))}
-    at = {a: (30 + 600 * made[a]["created"] / max(1, s.tick), 20.0 + 15 * i) for a, i in rank.items()}
+    above = {e["child"]: e["parent"] for e in reversed(s.tables["lineages"]) if e["child"] != e["parent"]}
+    order = _families(above)[:60]
+    row_of = {a: i for i, (a, _) in enumerate(order)}
     drawn = []
-    for e in edges:
-        if e["child"] in at and e["parent"] in at:
-            class_ = "exact" if e["kind"] == "version" else "guess"
-            drawn.append(element("path", class_=class_, d=line([at[e["parent"]], at[e["child"]]])))
-    for a, (x, y) in at.items():
-        drawn += [element("circle", class_="node", cx=x, cy=y, r=3), label(x + 7, y + 4, made[a]["name"], limit=28)]
-    size = f"0 0 800 {30 + 15 * len(shown)}"
-    svg = element("svg", "".join(drawn), viewBox=size, role="img", aria_label="Family tree of texts") if shown else ""
+    for a, depth in order:
+        x, y = 16.0 + 22 * min(depth, 20), 18.0 + 17 * row_of[a]
+        if (parent := above.get(a)) in row_of and depth <= 20:
+            top = 18.0 + 17 * row_of[parent]
+            drawn.append(element("path", class_="guess", d=line([(x - 22, top + 4), (x - 22, y), (x - 5, y)])))
+        named = f"{made[a]['name']} (tick {made[a]['created']})" if a in made else str(a)
+        drawn += [element("circle", class_="node", cx=x, cy=y, r=3), label(x + 8, y + 4, named, limit=48)]
+    size = f"0 0 800 {24 + 17 * len(order)}"
+    svg = element("svg", "".join(drawn), viewBox=size, role="img", aria_label="Family tree of texts") if order else ""
     exact = sum(e["kind"] == "version" for e in s.tables["lineages"])
     guessed = len(s.tables["lineages"]) - exact
     caption = (
@@ -271,6 +271,22 @@ def _tree(con: DuckDBPyConnection, s: Study) -> str:
     ]
     table = _table(["class", "versions", "novelty (0 to 5)", "compressed to"], listed)
     return element("figure", svg + element("figcaption", caption)) + table
+
+
+def _families(above: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Texts with their depth, each behind its parent, the largest families first."""
+    below: defaultdict[int, list[int]] = defaultdict(list)
+    for child, parent in sorted(above.items()):
+        below[parent].append(child)
+    families = []
+    for root in sorted(set(below) - set(above)):
+        family, ahead = [], [(root, 0)]
+        while ahead:
+            at, depth = ahead.pop()
+            family.append((at, depth))
+            ahead += [(c, depth + 1) for c in reversed(below[at])] if at in below else []
+        families.append(family)
+    return [one for family in sorted(families, key=lambda f: (-len(f), f[0])) for one in family]
 
 
 def _lives(con: DuckDBPyConnection) -> str:

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 import ethnos
+from ethnos.analytics.study import codebook
+from ethnos.analytics.study.studying import Plan, study
 from ethnos.dashboard import figures, rights
 from ethnos.dashboard.reading import find
+from ethnos.dashboard.views.findings import claims
 from ethnos.errors import QueryError
 from ethnos.interview import interview
 from ethnos.parameters import change, parameters
@@ -130,3 +133,16 @@ def test_sql_answers_and_refuses(in_village: Path) -> None:
     app.text_area(key="sql").set_value("COPY events TO '/tmp/x'")
     app.button(key="run-query").click().run()
     assert "only read" in words(sound(app))
+
+
+def test_each_finding_has_its_evidence_below_it(in_village: Path) -> None:
+    run = find("village")
+    assert run is not None
+    study(run, Plan(codebook.read()))
+    found = claims(run)
+    app = page("findings", run="village")
+    topics = list(dict.fromkeys(f["topic"] for f in found))
+    assert len(found) > 5
+    assert [list(d.value["seq"]) for d in app.dataframe] == [
+        f["evidence"] for topic in topics for f in found if f["topic"] == topic
+    ]
