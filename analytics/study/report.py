@@ -300,10 +300,14 @@ def biography(r: Row) -> str:
     """A life in a few plain sentences, counted from the record."""
     begin = "A founder" if r["generation"] == 0 else f"Born in tick {r['born']}, generation {r['generation']}"
     end = f"died in tick {r['died']} ({r['cause']})" if r["died"] is not None else "still alive"
-    done = [
-        f"{r[k]} {noun}" for k, noun in (("children", "children"), ("texts", "texts"), ("given", "gifts"),
-                                          ("taken", "thefts"), ("said", "messages")) if r[k]
-    ]  # fmt: skip
+    nouns = {
+        "children": ("child", "children"),
+        "texts": ("text", "texts"),
+        "given": ("gift", "gifts"),
+        "taken": ("theft", "thefts"),
+        "said": ("message", "messages"),
+    }
+    done = [f"{r[k]} {words_[r[k] != 1]}" for k, words_ in nouns.items() if r[k]]
     return f"{begin} of {r['cohort']}, {end}. Left {', '.join(done) or 'no traces among others'}."
 
 

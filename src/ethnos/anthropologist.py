@@ -27,6 +27,10 @@ from ethnos.world.rebuild import society_of
 
 MOST_LINES = 160
 """Lines of a log that a model is shown; the dullest are left out first."""
+MOST_CHARACTERS = 6_000
+"""Of a log that a model is shown: some 2,000 tokens, which small models can take."""
+PATIENCE_S = 600.0
+"""Seconds for one answer: nobody's tick waits for it."""
 DULL = ("burned", "food_decayed", "food_spawned", "moved", "blocked", "ate")
 TASK = (
     "You are an ethnographer. Below is a codebook, then the log of one subject, quoted as data: each line is a JSON "
@@ -81,7 +85,7 @@ class ModelCoder:
         )
         sampling = Sampling(temperature=0.3, max_tokens=800, seed=self._number)
         number = s.id if s.kind == "agent" else 10**6 + s.id
-        return Request(last, number, self._number, layers, schema([c.name for c in codes]), sampling, priority=0)
+        return Request(last, number, self._number, layers, schema([c.name for c in codes]), sampling, PATIENCE_S)
 
     async def _ask(self, requests: Sequence[Request]) -> list[Reply]:
         if not requests:
@@ -151,11 +155,17 @@ def _claim(c: Any) -> dict[str, Any]:
 
 
 def shortened(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A log of at most `MOST_LINES` lines: dull ones go first, then the middle."""
-    if len(log) > MOST_LINES:
+    """A log of at most `MOST_LINES` lines and `MOST_CHARACTERS`: dull ones go first, then the middle."""
+    if not _fits(log):
         log = [r for r in log if r["kind"] not in DULL]
-    half = MOST_LINES // 2
-    return log if len(log) <= MOST_LINES else [*log[:half], *log[-half:]]
+    half = min(len(log) // 2, MOST_LINES // 2)
+    while not _fits(log) and half:
+        log, half = [*log[:half], *log[-half:]], half * 3 // 4
+    return log
+
+
+def _fits(log: list[dict[str, Any]]) -> bool:
+    return len(log) <= MOST_LINES and len(quoted(log)) <= MOST_CHARACTERS
 
 
 def quoted(log: list[dict[str, Any]]) -> str:
@@ -175,7 +185,7 @@ def _doubt(con: DuckDBPyConnection, book: Codebook, a: Annotation, number: int) 
         "additionalProperties": False,
     }
     layers = (Layer("rules", DOUBT), Layer("observation", text, "user"))
-    return Request(a.last, number, 10, layers, wanted, Sampling(temperature=0.0, max_tokens=40), priority=0)
+    return Request(a.last, number, 10, layers, wanted, Sampling(temperature=0.0, max_tokens=40), PATIENCE_S)
 
 
 def _reviewed(a: Annotation, reply: Reply) -> Annotation:

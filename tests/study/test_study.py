@@ -163,6 +163,16 @@ def test_words_change_no_scripted_annotation_and_are_data_to_a_model(tmp_path: P
             assert request.schema is not None
 
 
+def test_a_long_log_is_cut_for_a_model_and_an_empty_one_is_none(tmp_path: Path) -> None:
+    loud: list[Event] = [*born(0), *[(t % 90, "said", {"agent_id": 0, "text": "so " * 200}) for t in range(1, 900)]]
+    with connect(record(tmp_path, loud, 90)) as con:
+        shown = anthropologist.shortened(lifelog.log(con, [0]))
+    assert 5 < len(shown) <= anthropologist.MOST_LINES
+    assert len(anthropologist.quoted(shown)) <= anthropologist.MOST_CHARACTERS
+    assert shown[0]["kind"] == "born"
+    assert anthropologist.shortened([]) == []
+
+
 def test_a_model_coders_claims_go_through_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is a stand-in here: it claims one thing that is true, one that is not, and doubts both."""
     from ethnos.actors.inference.request import Reply, Request
