@@ -202,6 +202,15 @@ def test_junk_in_a_run_is_damage_not_a_crash(runs: Path, name: str, content: byt
         assert name == "manifest.json"
 
 
+def test_a_column_whose_name_is_no_text_is_damage(runs: Path) -> None:
+    run = make_run("odd").run
+    part = run.parts("events")[0]
+    part.write_bytes(part.read_bytes().replace(b"artifact_id", b"artifact\xff\xfe\xfd"))
+    with pytest.raises(RecordDamaged):
+        connect(run)
+
+
+
 def test_parts_of_other_columns_are_damage(runs: Path) -> None:
     run = make_run("other", orchard(2)).run
     pq.write_table(pa.table({"tick": ["zero"], "evil": [1]}), run.parts("events")[0])

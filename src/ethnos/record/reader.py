@@ -272,7 +272,7 @@ def connect(*runs: RunDirectory, run_column: bool | None = None, through_arrow: 
         _create_tables(con, runs, through_arrow=through_arrow)
         _create_views(con, kinds, several=several)
         _create_studied(con, runs, kinds, several=several)
-    except duckdb.Error as error:
+    except (duckdb.Error, RuntimeError) as error:  # RuntimeError: a part's column has a name that is no UTF-8
         con.close()
         raise RecordDamaged(f"{', '.join(r.name for r in runs)}: {str(error).strip()}") from None
     return con
