@@ -8,6 +8,7 @@ import streamlit as st
 import yaml
 from pydantic import BaseModel
 
+from ethnos.actors.minds.human import HELP
 from ethnos.control import Control
 from ethnos.dashboard import rights
 from ethnos.dashboard.choosing import the_run
@@ -16,6 +17,7 @@ from ethnos.dashboard.words import escaped, number, plain
 from ethnos.errors import EthnosError, SocietyError
 from ethnos.parameters import parameters
 from ethnos.record.directory import RunDirectory
+from ethnos.seat import Seat
 from ethnos.wire.v1.control_pb2 import Status
 from ethnos.world import interventions
 from ethnos.world.rebuild import society_of
@@ -53,9 +55,43 @@ def show() -> None:
         if rights.act("Step", "step", icon=":material/skip_next:", help="While paused: so many ticks, then pause."):
             _call(run, "Step", ticks=int(ticks))
     _intervene(run)
+    _take_over(run)
+
+
+def _take_over(run: RunDirectory) -> None:
+    """A seat in the place of one agent, kept for this browser session."""
     st.subheader("Take over an agent")
-    st.markdown("A person decides for an agent from a terminal, by name or id, and gives it back with `quit`:")
-    st.code(f"ethnos play {run.name} AGENT", language="console")
+    seat: Seat | None = st.session_state.get(f"seat-{run.name}")
+    if seat is None:
+        st.caption(
+            "You decide in its place until you leave or its turn runs out of time; its own mind then goes on. "
+            f"From a terminal: `ethnos play {run.name} AGENT`."
+        )
+        left, right = st.columns([3, 1], vertical_alignment="bottom")
+        who = left.text_input("Its name or id", key="play-who", max_chars=200)
+        with right:
+            if rights.act("Take over", "take-over", disabled=not who.strip()):
+                with told("Taking it over"):
+                    st.session_state[f"seat-{run.name}"] = Seat(run, who.strip())
+                    st.rerun()
+        return
+    st.fragment(_screen, run_every=1.0)(seat)
+    with st.form("typed", clear_on_submit=True):
+        line = st.text_input("What it does", key="typed-line", max_chars=5_000, help=HELP)
+        first, second, _ = st.columns([1, 1, 4])
+        if first.form_submit_button("Do it", type="primary", disabled=not rights.may_act()) and line.strip():
+            seat.type(line)
+            st.rerun()
+        if second.form_submit_button("Leave"):
+            seat.leave()
+            del st.session_state[f"seat-{run.name}"]
+            st.rerun()
+
+
+def _screen(seat: Seat) -> None:
+    """What its player was shown last."""
+    st.caption(f"You play {escaped(seat.who, 60)}.")
+    st.code(plain("\n".join(seat.look()[-40:]), 8_000), language=None, wrap_lines=True)
 
 
 def _status(run: RunDirectory) -> None:

@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interview",
         "anthropologist",
         "parameters",
+        "seat",
         "views",
         "doctor",
         "certificates",

@@ -4,24 +4,27 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ethnos import seat as seats
 from ethnos.actors.host import Host
 from ethnos.actors.minds.human import FORM, HumanMind, understood
 from ethnos.actors.minds.menu import Kitchen
 from ethnos.actors.minds.structured import Unusable
 from ethnos.control import Control, contact_of
-from ethnos.errors import Refused
+from ethnos.errors import EthnosError, Refused
 from ethnos.record.directory import RunDirectory
 from ethnos.record.reader import connect
 from ethnos.record.verify import verify
 from ethnos.replay import replay
 from ethnos.rights import token_for
 from ethnos.run import check_resumable, create
+from ethnos.seat import Seat
 from ethnos.society import parse
 from ethnos.world.rebuild import society_of
 from ethnos.world.scenario import Option
@@ -269,3 +272,42 @@ def test_a_line_that_makes_no_sense_says_why(line: str, words: Sequence[str]) ->
     with pytest.raises(Unusable) as unusable:
         understood(MENU, line)
     assert all(word in str(unusable.value) for word in words), str(unusable.value)
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Waits for something that must come; the test's own time limit is the limit."""
+    while not true():
+        time.sleep(0.02)
+
+
+def test_a_seat_is_played_from_beside_and_left(runs: Path) -> None:
+    run = create(parse(SOCIETY, changes=[*JITTER, "ticks=100", "decision_deadline=60"]), "played")
+    with served(run):
+        nobody = Seat(run, "--help")
+        until(lambda: nobody.over and "nobody called" in " ".join(nobody.look()))
+        seat = Seat(run, "being3")
+        until(lambda: "you are being3" in "\n".join(seat.look()))
+        seat.type("say hello\nstay")
+        seat.type("stay")
+        until(lambda: sum("you are being3" in line for line in seat.look()) > 1)
+        seat.leave()
+        until(lambda: seat.look()[-1] == "You have left.")
+        assert seat.over
+        with Control(run) as control:
+            control.call("Stop", reason="enough")
+    done = "SELECT action, message FROM decisions WHERE mind = 'human' AND outcome = 'done' LIMIT 1"
+    assert ask(run, done) == [("stay", "hello stay")]
+    assert verify(run).ok
+
+
+def test_a_seat_that_nobody_looks_at_is_given_back(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seats, "AWAY_S", 0.5)
+    run = create(parse(SOCIETY, changes=[*JITTER, "ticks=100", "decision_deadline=60"]), "played")
+    with served(run):
+        seat = Seat(run, "3")
+        until(lambda: seat.over)
+        with Control(run) as control:
+            control.call("Stop", reason="enough")
+    assert run.manifest().state == "stopped"
+    with pytest.raises(EthnosError):
+        Seat(run, "3")
