@@ -22,6 +22,7 @@ def command(address: str, port: int, *, browser: bool) -> list[str]:
         "server.enableStaticServing": "false",
         "server.maxUploadSize": 1,
         "browser.gatherUsageStats": "false",
+        "runner.magicEnabled": "false",
         "client.toolbarMode": "viewer",
         "client.showErrorDetails": "none",
     }

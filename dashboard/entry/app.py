@@ -1,13 +1,13 @@
 """The app: who may look, which run, and the pages. Streamlit runs this from the top for each look at a page."""
 
-import numpy as np
 import streamlit as st
+from PIL import Image
 
 from ethnos.dashboard import reading, rights
 from ethnos.dashboard.pages import PAGES
 
-ICON = np.full((16, 16, 3), (0, 114, 178), dtype=np.uint8)
-"""Of our own: a page's icon would be fetched from Google for the browser's tab."""
+ICON = Image.new("RGB", (16, 16), (0, 114, 178))
+# of our own: the icon that Streamlit takes otherwise is fetched from Google for the browser's tab
 
 
 def main() -> None:
