@@ -17,7 +17,8 @@ FROM agents a LEFT JOIN agents p ON p.agent_id = a.parent_id WHERE a.agent_id = 
 """
 EVERYBODY = """
 SELECT agent_id, name, cohort, generation, born, died FROM agents
-WHERE $words = '' OR contains(lower(name), lower($words)) OR CAST(agent_id AS VARCHAR) = $words
+WHERE ($words = '' OR contains(lower(name), lower($words)) OR CAST(agent_id AS VARCHAR) = $words)
+  AND (died IS NULL OR NOT $living)
 ORDER BY died IS NOT NULL, agent_id LIMIT $rows
 """
 ANCESTORS = """
@@ -98,9 +99,9 @@ SELECT * FROM (
 LAYER = "SELECT text FROM layers WHERE hash = $hash LIMIT 1"
 
 
-def everybody(con: DuckDBPyConnection, words: str = "", limit: int = 200) -> list[Row]:
-    """The agents whose name has these words in it, or whose id they are; the living first."""
-    return rows(con, EVERYBODY, {"words": words, "rows": limit})
+def everybody(con: DuckDBPyConnection, words: str = "", living: bool = False, limit: int = 200) -> list[Row]:
+    """The agents whose name has these words in it, or whose id they are; the living first, or alone."""
+    return rows(con, EVERYBODY, {"words": words, "living": living, "rows": limit})
 
 
 def who(con: DuckDBPyConnection, agent: int) -> Row | None:

@@ -27,26 +27,26 @@ def the_tick(run: RunDirectory) -> int:
     return int(st.slider("As of tick", 0, last, last, key=key))
 
 
-def an_agent(run: RunDirectory) -> int | None:
+def an_agent(run: RunDirectory, key: str = "agent", *, living: bool = False) -> int | None:
     """One of its agents, found by name or id, or named in the address (`?agent=7`)."""
     left, right = st.columns([1, 2])
-    words = left.text_input("Find", placeholder="name or id", key="agent-words", max_chars=100)
-    found = {a["agent_id"]: a for a in asked(run, life.everybody, words.strip())}
+    words = left.text_input("Find", placeholder="name or id", key=f"{key}-words", max_chars=100)
+    found = {a["agent_id"]: a for a in asked(run, life.everybody, words.strip(), living)}
     asked_for = st.query_params.get("agent", "")
-    if asked_for.isdecimal() and int(asked_for) in found and "agent" not in st.session_state:
-        st.session_state["agent"] = int(asked_for)
+    if asked_for.isdecimal() and int(asked_for) in found and key not in st.session_state:
+        st.session_state[key] = int(asked_for)
     if not found:
         st.info("Nobody has such a name.")
         return None
-    if st.session_state.get("agent") not in found:
-        st.session_state["agent"] = next(iter(found))
+    if st.session_state.get(key) not in found:
+        st.session_state[key] = next(iter(found))
 
     def named(agent: int) -> str:
         a = found[agent]
         over = "" if a["died"] is None else f", died in tick {a['died']}"
         return f"{agent}: {plain(a['name'], 40)} ({plain(a['cohort'], 40)}{over})"
 
-    chosen: int | None = right.selectbox("Agent", list(found), format_func=named, key="agent")
+    chosen: int | None = right.selectbox("Agent", list(found), format_func=named, key=key)
     return chosen
 
 

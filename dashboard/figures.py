@@ -30,7 +30,7 @@ def lines(
 ) -> Any:
     """Some columns of `rows` over their column `tick`, each named where lines have a legend; a mark at `tick`."""
     long = [{"tick": r["tick"], "what": n, "value": r[n]} for r in rows for n in names if r.get(n) is not None]
-    legend = alt.Legend(title=None, orient="top-right") if len(names) > 1 else None
+    legend = alt.Legend(title=None, orient="top", offset=2) if len(names) > 1 else None
     scale = alt.Scale(domain=list(names), range=[BLUE, ORANGE, GREEN, PINK][: len(names)])
     base = alt.Chart(_data(long)).encode(
         x=alt.X(

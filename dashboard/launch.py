@@ -9,6 +9,7 @@ from ethnos.dashboard.rights import ACT, LOOK
 from ethnos.errors import EthnosError
 
 ENTRY = Path(__file__).parent / "entry" / "app.py"
+BLUE = "#0072B2"
 HERE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -23,8 +24,10 @@ def command(address: str, port: int, *, browser: bool) -> list[str]:
         "server.maxUploadSize": 1,
         "browser.gatherUsageStats": "false",
         "runner.magicEnabled": "false",
+        "theme.primaryColor": BLUE,
         "client.toolbarMode": "viewer",
         "client.showErrorDetails": "none",
+        "client.showErrorLinks": "false",
     }
     flags = [f"--{key}={value}" for key, value in options.items()]
     return [sys.executable, "-P", "-m", "streamlit", "run", str(ENTRY), *flags]

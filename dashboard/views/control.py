@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from ethnos.actors.minds.human import HELP
 from ethnos.control import Control
 from ethnos.dashboard import rights
-from ethnos.dashboard.choosing import the_run
+from ethnos.dashboard.choosing import an_agent, the_run
 from ethnos.dashboard.reading import told
 from ethnos.dashboard.words import escaped, number, plain
 from ethnos.errors import EthnosError, SocietyError
@@ -67,13 +67,11 @@ def _take_over(run: RunDirectory) -> None:
             "You decide in its place until you leave or its turn runs out of time; its own mind then goes on. "
             f"From a terminal: `ethnos play {run.name} AGENT`."
         )
-        left, right = st.columns([3, 1], vertical_alignment="bottom")
-        who = left.text_input("Its name or id", key="play-who", max_chars=200)
-        with right:
-            if rights.act("Take over", "take-over", disabled=not who.strip()):
-                with told("Taking it over"):
-                    st.session_state[f"seat-{run.name}"] = Seat(run, who.strip())
-                    st.rerun()
+        who = an_agent(run, "player", living=True)
+        if rights.act("Take over", "take-over", disabled=who is None):
+            with told("Taking it over"):
+                st.session_state[f"seat-{run.name}"] = Seat(run, str(who))
+                st.rerun()
         return
     st.fragment(_screen, run_every=1.0)(seat)
     with st.form("typed", clear_on_submit=True):
@@ -90,8 +88,8 @@ def _take_over(run: RunDirectory) -> None:
 
 def _screen(seat: Seat) -> None:
     """What its player was shown last."""
-    st.caption(f"You play {escaped(seat.who, 60)}.")
-    st.code(plain("\n".join(seat.look()[-40:]), 8_000), language=None, wrap_lines=True)
+    st.caption(f"You play agent {escaped(seat.who, 60)}.")
+    st.code(plain("\n".join(seat.look()[-40:]) or "Sitting down.", 8_000), language=None, wrap_lines=True)
 
 
 def _status(run: RunDirectory) -> None:

@@ -38,8 +38,9 @@ def _table() -> None:
     pages = -(-len(names) // PER_PAGE)
     page = st.number_input("Page", 1, pages, key="runs-page") if pages > 1 else 1
     rows = [_row(name) for name in names[(int(page) - 1) * PER_PAGE : int(page) * PER_PAGE]]
+    said = {name for row in rows for name, value in row.items() if value not in (None, "")}
     st.dataframe(
-        rows,
+        [{name: value for name, value in row.items() if name in said} for row in rows],
         hide_index=True,
         key="runs-table",
         column_config={

@@ -58,9 +58,7 @@ def browser(width: int = 1280, height: int = 1000, *, dark: bool = False) -> Ite
     asked: list[str] = []
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = chromium.new_page(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
+        page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         page.on("request", lambda r: asked.append(r.url) if not _ours(r.url) else None)

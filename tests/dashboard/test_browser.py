@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import ethnos
-from ethnos.record.directory import RunDirectory
+from ethnos.control import Control
+from ethnos.record.directory import RunDirectory, all_runs
 from ethnos.record.verify import verify
 from ethnos.society import parse
 from tests.dashboard.browser import CHROMIUM, browser, dashboard, settled
@@ -55,6 +55,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
         page.goto(address)
         yield page
+        for run in all_runs():
+            if run.contact.exists():
+                with Control(run) as control:
+                    control.call("Stop", reason="the test is over")
         assert not dialogs
 
 
@@ -62,6 +66,11 @@ def go(page: Page, name: str) -> None:
     page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
     settled(page)
+
+
+def until(page: Page, true: Callable[[], bool]) -> None:
+    while not true():
+        page.wait_for_timeout(200)
 
 
 def metric(page: Page, name: str) -> int:
@@ -76,6 +85,12 @@ def beyond(page: Page, name: str, value: int) -> int:
     while (now := metric(page, name)) <= value:
         page.wait_for_timeout(100)
     return now
+
+
+def field(page: Page, label: str) -> Locator:
+    """Where something is typed in."""
+    named = {"name": label, "exact": True}
+    return page.get_by_role("textbox", **named).or_(page.get_by_role("spinbutton", **named)).first
 
 
 def button(page: Page, name: str) -> None:
@@ -93,7 +108,7 @@ def test_an_agent_that_thinks_is_looked_into_and_asked(page: Page) -> None:
     go(page, "Agent")
     page.get_by_text("Sent to the model, layer by layer").wait_for()
     page.get_by_role("tab", name="Interview").click()
-    page.get_by_label("Question").fill("What do you do?")
+    field(page, "Question").fill("What do you do?")
     button(page, "Ask")
     expect(page.get_by_text("I stay where I am.")).to_be_visible()
     assert page.locator("img[src*='127.0.0.1:9']").count() == 0
@@ -103,16 +118,16 @@ def test_an_agent_that_thinks_is_looked_into_and_asked(page: Page) -> None:
 
 def test_a_society_is_started_watched_steered_asked_and_branched(page: Page) -> None:
     go(page, "Runs")
-    page.get_by_label("Name").fill("live")
-    page.get_by_label("Ticks", exact=True).fill("100000")
+    field(page, "Name").fill("live")
+    field(page, "Ticks").fill("100000")
     button(page, "Start")
     expect(page.get_by_text("is starting")).to_be_visible()
-    while not (RunDirectory.named("live").contact).exists():
-        page.wait_for_timeout(200)
+    until(page, lambda: any(run.name == "live" and run.contact.exists() for run in all_runs()))
     page.reload()
     choose(page, "Run", "live")
     watched(page)
     steered(page)
+    played(page)
     looked_into(page)
     queried(page)
     branched(page)
@@ -133,15 +148,33 @@ def steered(page: Page) -> None:
     button(page, "Pause")
     expect(page.get_by_text("paused", exact=True)).to_be_visible()
     before = metric(page, "Tick")
-    page.get_by_label("Ticks in a step").fill("3")
+    field(page, "Ticks in a step").fill("3")
     page.keyboard.press("Enter")
     settled(page)
     button(page, "Step")
     beyond(page, "Tick", before + 2)
     page.wait_for_timeout(1500)
     assert metric(page, "Tick") == before + 3
-    page.get_by_label("text").fill("hello from outside")
+    choose(page, "What to do", "Tell")
+    field(page, "text").fill("hello from outside")
     page.keyboard.press("Enter")
+    expect(page.get_by_text("In the next tick")).to_be_visible()
+    button(page, "Intervene")
+    expect(page.get_by_text("It happens in tick")).to_be_visible()
+
+
+def played(page: Page) -> None:
+    """A person decides in an agent's place for a turn, and gives it back."""
+    button(page, "Take over")
+    expect(page.get_by_text("seconds for each turn")).to_be_visible()
+    button(page, "Continue")
+    expect(page.get_by_text("you are ").first).to_be_visible()
+    field(page, "What it does").fill("stay")
+    button(page, "Do it")
+    expect(page.get_by_text("> stay")).to_be_visible()
+    button(page, "Leave")
+    expect(page.get_by_role("button", name="Take over")).to_be_visible()
+    button(page, "Pause")
 
 
 def looked_into(page: Page) -> None:
@@ -151,7 +184,7 @@ def looked_into(page: Page) -> None:
 
 def queried(page: Page) -> None:
     go(page, "SQL")
-    page.get_by_label("Query").fill("SELECT count(*) AS n FROM decisions")
+    field(page, "Query").fill("SELECT count(*) AS n FROM decisions")
     page.keyboard.press("Control+Enter")
     settled(page)
     button(page, "Run")
@@ -160,18 +193,20 @@ def queried(page: Page) -> None:
 
 def branched(page: Page) -> None:
     go(page, "Compare")
-    page.get_by_label("Name").fill("other")
-    page.get_by_label("At tick").fill("2")
-    page.get_by_label("Changes, one a line").fill("world.food.spawn_rate=0")
+    field(page, "Name").fill("other")
+    field(page, "At tick").fill("2")
+    field(page, "Changes, one a line").fill("world.food.spawn_rate=0")
     button(page, "Branch off and run")
     expect(page.get_by_text("is on its way")).to_be_visible()
 
 
 def stopped(page: Page) -> None:
+    """Each comes to its end when it is told to, and its record is whole."""
     for name in ("live", "other"):
+        until(page, lambda name=name: RunDirectory.find(name).contact.exists())  # type: ignore[misc]
         go(page, "Runs")
+        page.reload()
         choose(page, "Run", name)
         button(page, "Stop")
-        while RunDirectory.named(name).state() == "running":
-            page.wait_for_timeout(200)
-        assert verify(RunDirectory.named(name)).ok
+        until(page, lambda name=name: RunDirectory.find(name).state() == "stopped")  # type: ignore[misc]
+        assert verify(RunDirectory.find(name)).ok
