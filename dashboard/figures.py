@@ -58,7 +58,7 @@ def pictured(view: View, rows: Rows) -> Any:
     if view.mark == "network":
         return _network(view, rows)
     encoded: dict[str, Any] = {
-        "x": alt.X(_channel(view.x, rows), title=view.x, sort=None),
+        "x": alt.X(f"{view.x}:O" if view.mark in ("bars", "heat") else _channel(view.x, rows), title=view.x, sort=None),
         "y": alt.Y(_channel(view.y, rows), title=view.y, sort=None),
         "tooltip": [alt.Tooltip(_channel(n, rows)) for n in rows[0]],
     }

@@ -9,7 +9,7 @@ from ethnos.dashboard.rights import ACT, LOOK
 from ethnos.errors import EthnosError
 
 ENTRY = Path(__file__).parent / "entry" / "app.py"
-BLUE = "#0072B2"
+BLUE, SKY = "#0072B2", "#56B4E9"
 HERE = ("127.0.0.1", "localhost", "::1")
 
 
@@ -24,7 +24,8 @@ def command(address: str, port: int, *, browser: bool) -> list[str]:
         "server.maxUploadSize": 1,
         "browser.gatherUsageStats": "false",
         "runner.magicEnabled": "false",
-        "theme.primaryColor": BLUE,
+        "theme.light.primaryColor": BLUE,
+        "theme.dark.primaryColor": SKY,
         "client.toolbarMode": "viewer",
         "client.showErrorDetails": "none",
         "client.showErrorLinks": "false",

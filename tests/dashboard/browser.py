@@ -7,15 +7,16 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, TimeoutError, expect, sync_playwright
 
 CHROMIUM = shutil.which(os.environ.get("ETHNOS_CHROMIUM", "chromium"))
 """The browser of the system; Playwright's own is not needed."""
 PATIENCE_MS = 90_000
 """For what must come: a society starts a cluster of its own, and machines may be slow."""
+FOLLOWING_MS = 5_000
 
 
 @contextmanager
@@ -75,6 +76,7 @@ def _ours(url: str) -> bool:
 
 
 def settled(page: Page) -> None:
-    """Streamlit has run the page to its end."""
-    page.wait_for_function("!document.querySelector('[data-test-script-state=\"running\"]')")
+    """Streamlit has run the page to its end, or is at it all the time because the page follows a society."""
+    with suppress(TimeoutError):
+        page.wait_for_function("!document.querySelector('[data-test-script-state=\"running\"]')", timeout=FOLLOWING_MS)
     page.wait_for_timeout(300)
