@@ -50,7 +50,7 @@ def lines(
         layers.append(
             alt.Chart(_data([{"tick": tick}])).mark_rule(strokeDash=[3, 3], color="#8d96a0").encode(x="tick:Q")
         )
-    return alt.layer(*layers).properties(title=title, height=height)
+    return alt.layer(*layers).properties(title=title, height=height + 40 * (legend is not None))
 
 
 def pictured(view: View, rows: Rows) -> Any:
