@@ -120,6 +120,7 @@ def test_a_society_is_started_watched_steered_asked_and_branched(page: Page) -> 
     go(page, "Runs")
     field(page, "Name").fill("live")
     field(page, "Ticks").fill("100000")
+    field(page, "Founders: beings").fill("6")
     button(page, "Start")
     expect(page.get_by_text("is starting")).to_be_visible()
     until(page, lambda: any(run.name == "live" and run.contact.exists() for run in all_runs()))
