@@ -36,14 +36,20 @@ SELECT agent, partner, list(DISTINCT seq ORDER BY seq) AS evidence, min(tick) AS
 FROM cited WHERE place <= $most GROUP BY ALL ORDER BY agent, partner
 """
 INSIDE = """
-WITH mine AS (
-    SELECT r.seq, r.tick, r.agent, r.other, row_number() OVER (PARTITION BY r.other ORDER BY r.seq) AS nth
-    FROM study_roles r WHERE role = 'agent' AND kind IN (SELECT unnest($kinds))
-      AND agent IN (SELECT unnest($members)) AND other IN (SELECT unnest($members))
-), enough AS (
-    SELECT count(*) >= $least AND count(DISTINCT other) >= $others AS held FROM mine
-), cited AS (SELECT seq, tick FROM mine WHERE (SELECT held FROM enough) ORDER BY nth, seq LIMIT $most)
-SELECT list(seq ORDER BY seq) AS evidence, min(tick) AS first, max(tick) AS last FROM cited HAVING count(*) > 0
+WITH member AS (SELECT unnest($communities) AS community, unnest($members) AS agent), mine AS (
+    SELECT a.community, r.seq, r.tick, r.other,
+           row_number() OVER (PARTITION BY a.community, r.other ORDER BY r.seq) AS nth
+    FROM study_roles r JOIN member a ON a.agent = r.agent
+    JOIN member b ON b.agent = r.other AND b.community = a.community
+    WHERE r.role = 'agent' AND r.kind IN (SELECT unnest($kinds))
+), held AS (
+    SELECT community FROM mine GROUP BY community HAVING count(*) >= $least AND count(DISTINCT other) >= $others
+), cited AS (
+    SELECT *, row_number() OVER (PARTITION BY community ORDER BY nth, seq) AS place
+    FROM mine JOIN held USING (community)
+)
+SELECT community, list(seq ORDER BY seq) AS evidence, min(tick) AS first, max(tick) AS last
+FROM cited WHERE place <= $most GROUP BY community ORDER BY community
 """
 
 
@@ -59,7 +65,7 @@ def coded(
         if code.subject == "agent":
             found += _agents(con, code, book, window)
         else:
-            found += [a for c in communities for a in _community(con, code, book, c)]
+            found += _communities(con, code, book, communities)
     return found
 
 
@@ -80,17 +86,21 @@ def _agents(con: DuckDBPyConnection, code: Code, book: Codebook, window: int) ->
     ]
 
 
-def _community(con: DuckDBPyConnection, code: Code, book: Codebook, subject: Subject) -> list[Annotation]:
+def _communities(
+    con: DuckDBPyConnection, code: Code, book: Codebook, communities: Sequence[Subject]
+) -> list[Annotation]:
     needs = code.needs
     assert needs is not None
     values = {
         "kinds": needs.kinds,
-        "members": list(subject.members),
+        "communities": [i for i, c in enumerate(communities) for _ in c.members],
+        "members": [m for c in communities for m in c.members],
         "least": needs.at_least,
         "others": needs.others,
         "most": MOST_EVIDENCE,
     }
-    return [_annotation(subject, code, book, r) for r in rows(con, INSIDE, values)]
+    found = rows(con, INSIDE, values) if communities else []
+    return [_annotation(communities[r["community"]], code, book, r) for r in found]
 
 
 def _annotation(s: Subject, code: Code, book: Codebook, r: dict[str, object]) -> Annotation:

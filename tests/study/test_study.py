@@ -253,7 +253,11 @@ def test_two_communities_and_a_bridge(tmp_path: Path) -> None:
     events = [*born(*range(6)), *[(1, "energy_given", {"agent_id": a, "target_id": b, "amount": 9}) for a, b in talk]]
     with connect(record(tmp_path, events, 2)) as con:
         edges = network.edges(con, 0, 0, 2)
-    assert network.communities(edges, 0) == [[0, 1, 2], [3, 4, 5]]
+        assert network.communities(edges, 0) == [[0, 1, 2], [3, 4, 5]]
+        groups = [Subject("community", i, tuple(g), 0) for i, g in enumerate(network.communities(edges, 0))]
+        found = audited(con, BOOK, scripted.coded(con, BOOK, 0, 0, 2, groups))
+    circles = [(a.subject_id, len(a.evidence), a.accepted) for a in found if a.code == "SHARING_CIRCLE"]
+    assert circles == [(0, 6, True), (1, 6, True)], "the bridge counts for neither"
     assert sum(e["weight"] for e in edges) == 9 * len(talk)
 
 
