@@ -230,6 +230,54 @@ def sql(
 
 
 @app.command()
+def measures(as_json: Json = False) -> None:
+    """List what can be measured in a run: formula, unit, source."""
+    from ethnos.cli import measuring
+
+    measuring.measures(as_json=as_json)
+
+
+@app.command()
+def measure(
+    name: Run,
+    what: Annotated[str, typer.Argument(metavar="NAME", help="One of `ethnos measures`.")],
+    by: Annotated[Literal["tick", "agent", "cohort"] | None, typer.Option(help="Break it down.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many rows a table shows.")] = 50,
+    csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
+    as_json: Json = False,
+    parquet: Annotated[Path | None, typer.Option(help="Write all rows to a Parquet file.")] = None,
+    force: Force = False,
+) -> None:
+    """Measure a run, also while it runs."""
+    from ethnos.cli import asking, measuring
+
+    measuring.measure(name, what, by, asking.Form(limit, csv=csv, json=as_json, parquet=parquet, force=force))
+
+
+@app.command()
+def network(
+    name: Run,
+    show: Annotated[
+        Literal["edges", "communities", "structure", "participation", "changes"], typer.Option(help="Which table.")
+    ] = "structure",
+    window: Annotated[int | None, typer.Option(min=1, help="Ticks per window.  [default: the whole run]")] = None,
+    weights: Annotated[
+        list[str] | None, typer.Option("--weight", metavar="KIND=WEIGHT", help="Such as gift=2; 0 leaves it out.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many rows a table shows.")] = 50,
+    csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
+    as_json: Json = False,
+    parquet: Annotated[Path | None, typer.Option(help="Write all rows to a Parquet file.")] = None,
+    force: Force = False,
+) -> None:
+    """Who has to do with whom: signed ties, communities, and what becomes of them."""
+    from ethnos.cli import asking, measuring
+
+    form = asking.Form(limit, csv=csv, json=as_json, parquet=parquet, force=force)
+    measuring.network(name, show, window, weights or [], form)
+
+
+@app.command()
 def prompt(
     name: Run,
     agent: Annotated[int, typer.Option(help="The agent's id.")],

@@ -40,10 +40,11 @@ def ask(names: list[str], query: str, form: Form) -> None:
     with connect(*runs, run_column=several) as con:
         con.execute("SET python_enable_replacements = false")
         schema, batches = stream_query(con, query)
-        _answer(schema, batches, form)
+        answer(schema, batches, form)
 
 
-def _answer(schema: pa.Schema, batches: Iterator[pa.RecordBatch], form: Form) -> None:
+def answer(schema: pa.Schema, batches: Iterator[pa.RecordBatch], form: Form) -> None:
+    """Print or write rows in the form that is wanted."""
     if form.parquet is not None:
         write_parquet(schema, batches, form.parquet, force=form.force)
     elif form.csv:
