@@ -46,21 +46,22 @@ WITH text AS (
     SELECT seq, tick, agent_id, array_to_string(regexp_extract_all(lower(text), '[\p{L}\p{N}]+'), ' ') AS words
     FROM events WHERE kind = 'said' AND agent_id IS NOT NULL
 ), heard AS (
-    SELECT h.agent_id, h.tick, t.words, t.seq FROM events h JOIN text t ON t.seq = CAST(h.data ->> 'said' AS BIGINT)
-    WHERE h.kind = 'heard' AND h.agent_id <> t.agent_id
+    SELECT h.agent_id, h.tick, t.words, max(t.seq) AS seq
+    FROM events h JOIN text t ON t.seq = CAST(h.data ->> 'said' AS BIGINT)
+    WHERE h.kind = 'heard' AND h.agent_id <> t.agent_id GROUP BY ALL
 )
-SELECT t.seq, t.tick, t.agent_id, max(h.seq) AS parent
-FROM text t LEFT JOIN heard h ON h.agent_id = t.agent_id AND h.words = t.words AND h.tick < t.tick
-WHERE t.words <> '' GROUP BY ALL
+SELECT t.seq, t.tick, t.agent_id, h.seq AS parent
+FROM text t ASOF LEFT JOIN heard h ON h.agent_id = t.agent_id AND h.words = t.words AND t.tick > h.tick
+WHERE t.words <> ''
 """
 CASCADES = """
-WITH RECURSIVE line AS (
-    SELECT seq AS root, seq, 0 AS depth FROM retold WHERE parent IS NULL
+WITH RECURSIVE told AS MATERIALIZED (SELECT * FROM retold), line AS (
+    SELECT seq AS root, seq, 0 AS depth FROM told WHERE parent IS NULL
     UNION ALL
-    SELECT l.root, r.seq, l.depth + 1 FROM line l JOIN retold r ON r.parent = l.seq
+    SELECT l.root, r.seq, l.depth + 1 FROM line l JOIN told r ON r.parent = l.seq
 )
 SELECT r.tick, r.agent_id, l.root AS seq, count(*) AS size, max(l.depth) AS depth
-FROM line l JOIN retold r ON r.seq = l.root GROUP BY ALL
+FROM line l JOIN told r ON r.seq = l.root GROUP BY ALL
 """
 AT_RISK = r"""
 WITH text AS (
