@@ -18,6 +18,8 @@ PARAMS: list[tuple[str, dict[str, Any]]] = [
     ("commons", {}),
     ("commons", {"talk": 2, "turns": "rotating", "assignment": "random", "join": {"others": 2}, "hint": True}),
     ("commons", {"talk": 0, "pool": {"harmful": True, "growth": 1.3}}),
+    ("donor", {"punishment": True, "known": 0.5, "rounds": 3}),
+    ("donor", {"gift": "fixed", "depth": 0, "rounds": 2}),
 ]
 
 
@@ -90,7 +92,7 @@ def test_a_scenario_is_found_by_name_or_by_place(tmp_path: Path, monkeypatch: py
     ("name", "reason"),
     [
         ("tera", "did you mean 'terra'"),
-        ("nothing_like_it", "commons, terra"),
+        ("nothing_like_it", "commons, donor, terra"),
         ("no_such_module:World", "no_such_module"),
         ("json:JSONDecoder", "no scenario"),
         (":World", "scenario"),

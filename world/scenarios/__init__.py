@@ -14,6 +14,7 @@ from ethnos.world.scenario import Scenario
 
 BUILT_IN = {
     "commons": "ethnos.world.scenarios.commons:Commons",
+    "donor": "ethnos.world.scenarios.donor:DonorGame",
     "terra": "ethnos.world.scenarios.terra:Terra",
 }
 """The worlds that come with Ethnos, by name."""
