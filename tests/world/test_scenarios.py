@@ -20,6 +20,9 @@ PARAMS: list[tuple[str, dict[str, Any]]] = [
     ("commons", {"talk": 0, "pool": {"harmful": True, "growth": 1.3}}),
     ("donor", {"punishment": True, "known": 0.5, "rounds": 3}),
     ("donor", {"gift": "fixed", "depth": 0, "rounds": 2}),
+    ("chain", {}),
+    ("chain", {"network": "caveman", "degree": 3, "shown": 2, "hears_itself": True, "origins": ["One. Two 3.", "4"]}),
+    ("chain", {"network": "full", "words": 40}),
 ]
 
 

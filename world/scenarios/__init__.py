@@ -13,6 +13,7 @@ from ethnos.errors import SocietyError
 from ethnos.world.scenario import Scenario
 
 BUILT_IN = {
+    "chain": "ethnos.world.scenarios.chain:TransmissionChain",
     "commons": "ethnos.world.scenarios.commons:Commons",
     "donor": "ethnos.world.scenarios.donor:DonorGame",
     "terra": "ethnos.world.scenarios.terra:Terra",
