@@ -35,7 +35,7 @@ from pydantic import Field
 from ethnos.errors import Refused
 from ethnos.world import graph as graphs
 from ethnos.world.graph import Graph
-from ethnos.world.scenario import Agent, Cohort, Event, Flow, News, Option, Params, Quote, Scenario, Tick, Turn
+from ethnos.world.scenario import Agent, Cohort, Event, Flow, News, Option, Params, Quote, Scenario, Tick, Turn, View
 from ethnos.world.texts import TextStore, sentences
 
 MOST_LINKS = 100_000
@@ -225,6 +225,13 @@ class Biased:
         return Retell(_NUMBER.sub(recalled, text.text), text.number)
 
 
+LENGTHS = "SELECT depth AS generation, amount AS words FROM told WHERE tick <= $tick ORDER BY seq"
+LINKS = """
+SELECT t.name AS teller, l.name AS listener
+FROM linked JOIN agents t USING (agent_id) JOIN agents l ON l.agent_id = linked.target_id ORDER BY linked.seq
+"""
+
+
 class TransmissionChain(Scenario[ChainParams, ChainState]):
     """Tellers pass a story on from generation to generation, each in its own words."""
 
@@ -235,6 +242,10 @@ class TransmissionChain(Scenario[ChainParams, ChainState]):
     neutral = KeepSilent()
     events = (Linked, Given, Told, Faded)
     minds = {"faithful": Faithful, "forgetful": Forgetful, "biased": Biased}
+    views = (
+        View("Words of each telling", LENGTHS, "generation", "words", "points"),
+        View("Who listens to whom", LINKS, "teller", "listener", "network"),
+    )
     validations = "ethnos.world.truths.chain"
     conserved = {"words": (Flow(Told), Flow(Faded, sign=-1))}
     name_prefix = "teller"
