@@ -17,6 +17,7 @@ from tests.dashboard.browser import CHROMIUM, browser, dashboard, settled
 from tests.thinking.endpoint import endpoint
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium, or set ETHNOS_CHROMIUM"),
     pytest.mark.timeout(420),
 ]

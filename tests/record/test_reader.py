@@ -210,7 +210,6 @@ def test_a_column_whose_name_is_no_text_is_damage(runs: Path) -> None:
         connect(run)
 
 
-
 def test_parts_of_other_columns_are_damage(runs: Path) -> None:
     run = make_run("other", orchard(2)).run
     pq.write_table(pa.table({"tick": ["zero"], "evil": [1]}), run.parts("events")[0])
