@@ -132,7 +132,7 @@ VALIDATIONS = (
         Mean(0.5 * (1 - 1 / TELLERS) ** GENERATIONS, sd=drift_sd()),
         _drift,
         replicates=400,
-        quick=8,
+        quick=16,  # from 14 on, neither no loss at all (0.5) nor the loss of everything (0) would pass
     ),
     Validation(
         "random copying among 10, five variants: the first takes over",
@@ -140,7 +140,7 @@ VALIDATIONS = (
         Mean(0.2, sd=0.4),
         _taken_over,
         replicates=400,
-        quick=12,
+        quick=48,  # from 44 on, a variant that never takes over would not pass
     ),
     *(
         Validation(
