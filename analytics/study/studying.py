@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
+from ethnos.analytics import network
 from ethnos.analytics.asking import Row, row
-from ethnos.analytics.study import findings, network, report, scripted, texts
+from ethnos.analytics.study import findings, report, scripted, texts
 from ethnos.analytics.study.annotation import Annotation, Subject, merged
 from ethnos.analytics.study.audit import audited
 from ethnos.analytics.study.codebook import Codebook
@@ -24,6 +27,8 @@ from ethnos.record.reader import connect
 WINDOW = 100
 OVERLAP = 20
 """Ticks of the window before that annotations look at, too."""
+SMALLEST = 3
+"""Agents that make a community."""
 
 
 class Coder(Protocol):
@@ -74,7 +79,8 @@ def study(run: RunDirectory, plan: Plan) -> Studied:
     """Study a run as of its last committed tick, and write tables and report. Raises RunError, QueryError."""
     with _alone(run), connect(run) as con:
         tick = _tick(con)
-        fresh = [_window(con, run, plan, w, tick) for w in range(tick // plan.window + 1)]
+        ties = network.edges(con, window=plan.window)
+        fresh = [_window(con, run, plan, w, tick, ties) for w in range(tick // plan.window + 1)]
         tables = _tables(con, run, fresh)
         found = findings.found(con, tables)
         tables["findings"] = [f.row() for f in found]
@@ -122,15 +128,24 @@ def _alone(run: RunDirectory) -> Iterator[None]:
         yield
 
 
-def _window(con: DuckDBPyConnection, run: RunDirectory, plan: Plan, window: int, tick: int) -> bool:
+def bound(ties: pa.Table, window: int) -> list[Subject]:
+    """The communities of a window: groups of three and more among positive ties, the largest first."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for r in network.communities(ties).to_pylist():
+        if r["method"] == "louvain":
+            found[r["community"]].append(r["agent"])
+    return [Subject("community", i, tuple(g), window) for i, g in sorted(found.items()) if len(g) >= SMALLEST]
+
+
+def _window(con: DuckDBPyConnection, run: RunDirectory, plan: Plan, window: int, tick: int, ties: pa.Table) -> bool:
     """Code one window unless that is done; whether it was done now."""
     first, last = window * plan.window, min(tick, (window + 1) * plan.window - 1)
     notes = {"until": str(last), "key": plan.key}
     done = studied.notes(_part(run, window, "annotations"))
     if all(done.get(k) == v for k, v in notes.items()):
         return False
-    edges = network.edges(con, window, first, last)
-    groups = [Subject("community", i, tuple(g), window) for i, g in enumerate(network.communities(edges, window))]
+    edges = ties.filter(pc.field("window") == window)
+    groups = bound(edges, window)
     members: list[Row] = [
         {"window": window, "method": "louvain", "community": s.id, "agent": a} for s in groups for a in s.members
     ]
@@ -139,7 +154,7 @@ def _window(con: DuckDBPyConnection, run: RunDirectory, plan: Plan, window: int,
     for coder in plan.coders:
         claims = audited(con, plan.book, coder.code(con, plan.book, window, begin, last, groups))
         found += coder.review(con, plan.book, claims)
-    rows = {"edges": edges, "communities": members, "annotations": [a.row() for a in found]}
+    rows = {"edges": edges.to_pylist(), "communities": members, "annotations": [a.row() for a in found]}
     for name, some in rows.items():
         studied.write(_part(run, window, name), name, some, notes)
     return True

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from ethnos import anthropologist
 from ethnos.actors.here import run_here
-from ethnos.analytics.study import codebook, lifelog, network, scripted, texts
+from ethnos.analytics import network
+from ethnos.analytics.study import codebook, lifelog, scripted, texts
 from ethnos.analytics.study.annotation import Annotation, Subject
 from ethnos.analytics.study.audit import audited, doubted
-from ethnos.analytics.study.studying import Plan, agreement, alpha, follow, study
+from ethnos.analytics.study.studying import WINDOW, Plan, agreement, alpha, bound, follow, study
 from ethnos.cli.app import app
 from ethnos.errors import QueryError, RunBusy
 from ethnos.record.directory import RunDirectory
@@ -252,13 +253,13 @@ def test_two_communities_and_a_bridge(tmp_path: Path) -> None:
     talk = [(a, b) for g in ((0, 1, 2), (3, 4, 5)) for a in g for b in g if a != b] + [(2, 3)]
     events = [*born(*range(6)), *[(1, "energy_given", {"agent_id": a, "target_id": b, "amount": 9}) for a, b in talk]]
     with connect(record(tmp_path, events, 2)) as con:
-        edges = network.edges(con, 0, 0, 2)
-        assert network.communities(edges, 0) == [[0, 1, 2], [3, 4, 5]]
-        groups = [Subject("community", i, tuple(g), 0) for i, g in enumerate(network.communities(edges, 0))]
+        edges = network.edges(con, window=WINDOW)
+        groups = bound(edges, 0)
+        assert [g.members for g in groups] == [(0, 1, 2), (3, 4, 5)]
         found = audited(con, BOOK, scripted.coded(con, BOOK, 0, 0, 2, groups))
     circles = [(a.subject_id, len(a.evidence), a.accepted) for a in found if a.code == "SHARING_CIRCLE"]
     assert circles == [(0, 6, True), (1, 6, True)], "the bridge counts for neither"
-    assert sum(e["weight"] for e in edges) == 9 * len(talk)
+    assert sum(edges["weight"].to_pylist()) == 9 * len(talk)
 
 
 def content(run: RunDirectory) -> dict[str, Any]:
