@@ -98,6 +98,7 @@ def test_a_node_that_dies_costs_time_and_nothing_else(cluster: Raylets, tmp_path
         assert not con.sql(MISREMEMBERED).fetchall()
 
 
+@pytest.mark.slow
 def test_its_figures_are_where_prometheus_looks_for_them(cluster: Raylets, tmp_path: Path) -> None:
     driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD, "ticks=100000")
     driver.until(5)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.repeat.chaos import Tally, fickle, scripted
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(480)]
 
 
 def test_minds_in_code_end_where_they_would_have(tmp_path: Path) -> None:
@@ -19,6 +19,7 @@ def test_minds_in_code_end_where_they_would_have(tmp_path: Path) -> None:
     assert tally.kills["driver"] and tally.resumes == tally.kills["driver"]
 
 
+@pytest.mark.slow
 def test_minds_that_never_decide_the_same_are_repeated_by_their_record(tmp_path: Path) -> None:
     tally = Tally()
     fickle(tmp_path, ["driver", "agents"], 2, tally)
