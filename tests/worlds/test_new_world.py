@@ -48,6 +48,7 @@ def test_a_new_world_works_before_anything_in_it_is_changed(home: Path, place: P
     within(place, [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(home / "tests")])
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(600)
 def test_a_new_world_runs_by_its_name(place: Path) -> None:
