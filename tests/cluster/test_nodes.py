@@ -44,12 +44,12 @@ def cluster() -> Iterator[Raylets]:
 class Driver:
     """`ethnos run` as somebody types it, joining a cluster."""
 
-    def __init__(self, cluster: Raylets, runs: Path, society: Path, *changes: str, **env: str) -> None:
-        words = ["run", str(society), "--name", "joined", *(w for c in changes for w in ("--set", c))]
-        self.run = RunDirectory(runs / "joined")
+    def __init__(self, cluster: Raylets, runs: Path, society: Path, *changes: str, name: str = "joined") -> None:
+        words = ["run", str(society), "--name", name, *(w for c in changes for w in ("--set", c))]
+        self.run = RunDirectory(runs / name)
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from ethnos.cli import main; main()", *words],
-            env={**cluster.env, "ETHNOS_RUNS_DIR": str(runs), **env},
+            env={**cluster.env, "ETHNOS_RUNS_DIR": str(runs)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -100,14 +100,14 @@ def test_a_node_that_dies_costs_time_and_nothing_else(cluster: Raylets, tmp_path
 
 @pytest.mark.slow
 def test_its_figures_are_where_prometheus_looks_for_them(cluster: Raylets, tmp_path: Path) -> None:
-    driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD, "ticks=100000")
+    driver = Driver(cluster, tmp_path, written(tmp_path, SOCIETY), *SPREAD, "ticks=100000", name="scraped")
     driver.until(5)
-    committed = 'ray_ethnos_ticks_total{run="joined"}'
+    committed = 'ray_ethnos_ticks_total{run="scraped"}'
     seen = [scraped(cluster, committed)]
     while len(set(seen)) < 3:
         seen.append(scraped(cluster, committed))
     assert seen == sorted(seen), "ticks are counted while they happen"
-    assert scraped(cluster, 'ray_ethnos_population{run="joined"}') >= 1
+    assert scraped(cluster, 'ray_ethnos_population{run="scraped"}') >= 1
     with Control(driver.run) as control:
         control.call("Stop", reason="seen enough")
     driver.end()
