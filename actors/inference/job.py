@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ethnos.actors.inference.budget import Estimate
+from ethnos.actors.inference.engines.base import Call
 from ethnos.actors.inference.request import Reply, Request
 
 if TYPE_CHECKING:
@@ -59,9 +60,14 @@ class Flight:
 
     def board(self, rid: str, job: Job) -> None:
         job.flight, job.rid = self, rid
-        job.attempts += 1
         job.last_engine = self.lane.name
         self.jobs[rid] = job
+
+    def calls(self) -> list[Call]:
+        """What the engine is asked now. Who left while the call waited for its turn is not in it."""
+        for job in self.jobs.values():
+            job.attempts += 1
+        return [Call(rid, job.request) for rid, job in self.jobs.items()]
 
     def leave(self, rid: str) -> Job | None:
         """Take out the job of a call; None if it has gone already, or never was here."""

@@ -17,7 +17,6 @@ from ethnos.actors.inference.care import Care
 from ethnos.actors.inference.engines.base import (
     Answer,
     Broken,
-    Call,
     Denied,
     Engine,
     Overloaded,
@@ -348,8 +347,7 @@ class Pool:
     async def _fly(self, flight: Flight) -> None:
         if flight.lane.engine.traits.warms:
             await self._warmth.prepare(flight)
-        calls = [Call(rid, job.request) for rid, job in flight.jobs.items()]
-        if calls:
+        if calls := flight.calls():
             await flight.lane.engine.answer(calls, lambda rid, result: self._deliver(flight, rid, result))
 
     def _deliver(self, flight: Flight, rid: str, result: Answer | Trouble) -> None:
